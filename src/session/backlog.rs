@@ -193,24 +193,24 @@ impl Source {
         Self { backlog, file, at: 0, progress }
     }
 
-    /// Feeds a decoder until the stream ends and returns the result. `look` is called before and after each chunk, while the stream is idle,
-    /// and at the end.
+    /// Feeds a decoder until the stream ends and returns the result. `publish` is called before and after each chunk, while the stream is
+    /// idle, and at the end.
     pub(super) fn drain<S: Sink>(
         mut self,
         mut sink: (S, SecondarySinks),
         undecodable: impl FnOnce(DecodeError),
-        mut look: impl FnMut(&mut (S, SecondarySinks), bool),
+        mut publish: impl FnMut(&mut (S, SecondarySinks), bool),
     ) -> Counted {
         let mut decoder = Decoder::new(Limits::LIVE);
         let (mut outcome, mut undecodable) = (Ok(()), Some(undecodable));
         loop {
-            look(&mut sink, false);
+            publish(&mut sink, false);
             match self.backlog.next() {
                 Work::Ended => break,
                 // Rates fall while the stream is idle. A runtime writes all pending events ten times a second, so nothing older can still
                 // arrive.
                 Work::Idle => decoder.flush(&mut sink),
-                work if outcome.is_ok() => outcome = self.feed(work, &mut decoder, &mut sink, &mut look),
+                work if outcome.is_ok() => outcome = self.feed(work, &mut decoder, &mut sink, &mut publish),
                 Work::Chunk(chunk, _) => self.backlog.queue().empty.push(chunk),
                 Work::InFile(_) => {}
             }
@@ -222,7 +222,7 @@ impl Source {
             }
         }
         let complete = decoder.finish(&mut sink).is_complete();
-        look(&mut sink, true);
+        publish(&mut sink, true);
         Counted { complete: complete && outcome.is_ok(), trouble: outcome.err().map(|why| why.message()), recent: sink.1.recent }
     }
 
@@ -231,7 +231,7 @@ impl Source {
         work: Work,
         decoder: &mut Decoder,
         sink: &mut (S, SecondarySinks),
-        look: &mut impl FnMut(&mut (S, SecondarySinks), bool),
+        publish: &mut impl FnMut(&mut (S, SecondarySinks), bool),
     ) -> Result<(), CountError> {
         let Self { backlog, at, progress, file } = self;
         let mut took = |bytes: usize| {
@@ -257,7 +257,7 @@ impl Source {
                     decoder.feed(&buffer[..size], sink).map_err(CountError::Undecodable)?;
                     at = took(size);
                     left -= size as u64;
-                    look(sink, false);
+                    publish(sink, false);
                 }
                 Ok(())
             }

@@ -81,11 +81,11 @@ impl CpuMonitor {
         let is_known = newest.runnable.is_some() || !newest.limits.is_empty();
         let difference = |(now, before): (Duration, Duration)| now.saturating_sub(before);
         let cpu = newest.cpu.zip(oldest.cpu).map(difference);
-        let measured = self.readings.iter().all(|look| look.runnable.is_some());
+        let measured = self.readings.iter().all(|reading| reading.runnable.is_some());
         let runnable = newest.runnable.zip(oldest.runnable).filter(|_| measured).map(difference);
         let (mut first, mut limits) = (Vec::new(), Vec::new());
-        for look in &self.readings {
-            limits = limits_since(&mut first, look.limits.clone());
+        for reading in &self.readings {
+            limits = limits_since(&mut first, reading.limits.clone());
         }
         let machine = newest.machine.zip(oldest.machine).map(difference);
         let span = newest.at.duration_since(oldest.at);
@@ -103,27 +103,27 @@ mod tests {
     fn cpu_use_covers_the_last_seconds() {
         let (begin, mut monitor) = (Instant::now(), CpuMonitor::default());
         // Milliseconds of the process, and of each thread with and without a processor.
-        let mut look = |second: u32, cpu: u32, threads: &[(u32, u32, u32)], throttled| {
+        let mut read = |second: u32, cpu: u32, threads: &[(u32, u32, u32)], throttled| {
             let threads = threads.iter().map(|(thread, cpu, runnable)| (*thread, [*cpu * MS, *runnable * MS])).collect();
             let limit = CpuLimit { group: 1, cores: 0.5, periods: u64::from(second) * 10, throttled };
             monitor.take(begin + second * 1000 * MS, Some(cpu * MS), threads, vec![limit], Some(second * 1500 * MS))
         };
-        let first = look(1, 20_000, &[(1, 9000, 100)], 7).unwrap();
+        let first = read(1, 20_000, &[(1, 9000, 100)], 7).unwrap();
         assert_eq!(
             (first.span, first.cpu, first.runnable),
             (Duration::ZERO, Some(Duration::ZERO), Some(Duration::ZERO)),
             "what was before the watch does not count"
         );
         // The second thread is new; the first exits, and others start and exit unseen.
-        look(2, 20_300, &[(1, 9200, 400), (2, 100, 200)], 8);
-        let found = look(3, 21_500, &[(2, 200, 400)], 17).unwrap();
+        read(2, 20_300, &[(1, 9200, 400), (2, 100, 200)], 8);
+        let found = read(3, 21_500, &[(2, 200, 400)], 17).unwrap();
         assert_eq!((found.span, found.cpu, found.runnable), (2000 * MS, Some(1500 * MS), Some(700 * MS)));
         assert_eq!(found.constraints.limit.map(|limit| (limit.periods, limit.throttled)), Some((20, 10)));
         assert_eq!((found.constraints.machine, found.others()), (Some(3000 * MS), Some(0.75)));
         for second in 4..=20 {
-            look(second, 21_500, &[(2, 200, 400)], 17);
+            read(second, 21_500, &[(2, 200, 400)], 17);
         }
-        let later = look(21, 22_000, &[(2, 700, 400)], 17).unwrap();
+        let later = read(21, 22_000, &[(2, 700, 400)], 17).unwrap();
         assert_eq!(
             (later.span, later.cpu, later.runnable),
             (5000 * MS, Some(500 * MS), Some(Duration::ZERO)),

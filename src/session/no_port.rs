@@ -18,7 +18,7 @@ const SLOW_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 pub(super) async fn find(sources: Sources, pid: u32, begun: Instant) -> Option<Launched> {
     let socket = sources.usual_socket(pid)?;
     let mut directory = Directory::new(sources).ok()?;
-    for look in 0_u32.. {
+    for check in 0_u32.. {
         if socket.exists()
             && let Ok(process) = directory.locate(&pid.to_string()).await
             && let Some(client) = directory.clients().of(&process)
@@ -29,7 +29,7 @@ pub(super) async fn find(sources: Sources, pid: u32, begun: Instant) -> Option<L
             let launched = Launched { client, key: process.key, assembly: Some(process.name), missed: Some(begun.elapsed()) };
             return info.is_none().then_some(launched);
         }
-        sleep(if look < QUICK_CHECKS { CHECK_INTERVAL } else { SLOW_CHECK_INTERVAL }).await;
+        sleep(if check < QUICK_CHECKS { CHECK_INTERVAL } else { SLOW_CHECK_INTERVAL }).await;
     }
     None
 }

@@ -68,10 +68,10 @@ async fn serve(path: &Path) -> Result<(), PortError> {
     let port = take_over(path, &sources).await?;
     let (none, _) = oneshot::channel();
     let mut resuming = pin!(resume_others(port, None, std::future::pending(), none, Default::default()));
-    for look in 0_u32.. {
+    for check in 0_u32.. {
         tokio::select! {
             () = &mut resuming => break,
-            () = sleep(if look < QUICK_CHECKS { CHECK_INTERVAL } else { SLOW_CHECK_INTERVAL }) => {}
+            () = sleep(if check < QUICK_CHECKS { CHECK_INTERVAL } else { SLOW_CHECK_INTERVAL }) => {}
         }
         if !sources.any_started_with_port(path) {
             break;

@@ -63,14 +63,14 @@ pub async fn thread_stacks(client: &Client) -> Result<ThreadStacks, StacksError>
     config.rundown = Rundown::AtLeast(NAME_KEYWORDS);
     let mut listener = Listener::start(client.clone(), &config, FirstPass::default(), MAX_STREAM_BYTES).await?;
     let began = Instant::now();
-    while !listener.with_sink(|look| look.is_over) && !listener.is_over() && began.elapsed() < SAMPLE_TIMEOUT {
+    while !listener.with_sink(|pass| pass.is_over) && !listener.is_over() && began.elapsed() < SAMPLE_TIMEOUT {
         sleep(POLL_INTERVAL).await;
     }
     // Read now, as threads may exit at any time.
     let names = client.thread_names();
     let over = listener.is_over();
     let ended = listener.stop(StopLimit::RUNDOWN).await;
-    let groups = listener.with_sink(|look| FirstPass::stacks(look));
+    let groups = listener.with_sink(|pass| FirstPass::stacks(pass));
     match ended {
         ended if groups.iter().any(|group| !group.threads.is_empty()) => Ok(ThreadStacks { groups, names, ended }),
         Err(why) => Err(StacksError::Ended(why)),
@@ -141,12 +141,12 @@ mod tests {
             });
         }
         encoder.end();
-        let mut look = FirstPass::default();
+        let mut pass = FirstPass::default();
         let mut decoder = Decoder::new(Limits::default());
-        decoder.feed(&encoder.take(), &mut look).unwrap();
-        assert!(decoder.finish(&mut look).is_complete());
-        assert!(look.is_over);
-        let stacks: Vec<_> = look.stacks().into_iter().map(|group| (group.frames, group.threads.len())).collect();
+        decoder.feed(&encoder.take(), &mut pass).unwrap();
+        assert!(decoder.finish(&mut pass).is_complete());
+        assert!(pass.is_over);
+        let stacks: Vec<_> = pass.stacks().into_iter().map(|group| (group.frames, group.threads.len())).collect();
         assert_eq!(stacks, [(vec!["0x10".to_owned()], 2), (vec!["0x20".to_owned()], 1)]);
     }
 }

@@ -109,14 +109,14 @@ mod tests {
 
     #[test]
     fn library_check_runs_after_assemblies_are_loaded() {
-        let looks = |counts: &[Option<f64>]| {
+        let checks = |counts: &[Option<f64>]| {
             let mut search = Search::default();
             counts.iter().map(|count| search.is_due(*count)).enumerate().filter_map(|(at, is_due)| is_due.then_some(at)).collect::<Vec<_>>()
         };
         let quiet = [vec![None; 2], vec![Some(20.0); 900]].concat();
-        assert_eq!(looks(&quiet), [2], "once, and never again");
-        assert_eq!(looks(&[quiet, vec![Some(31.0); 900]].concat()), [2, 902], "at once, however late");
+        assert_eq!(checks(&quiet), [2], "once, and never again");
+        assert_eq!(checks(&[quiet, vec![Some(31.0); 900]].concat()), [2, 902], "at once, however late");
         let always: Vec<_> = (0..12).map(|count| Some(f64::from(count))).collect();
-        assert_eq!(looks(&always), [0, 5, 10]);
+        assert_eq!(checks(&always), [0, 5, 10]);
     }
 }

@@ -55,14 +55,14 @@ pub(in crate::session) struct ThreadNames {
 impl ThreadNames {
     pub(in crate::session) fn of(client: Client) -> Self {
         let seen = Arc::new(Mutex::new(client.thread_names()));
-        let put = seen.clone();
+        let names = seen.clone();
         let task = tokio::spawn(async move {
             loop {
                 tokio::time::sleep(NAMES_INTERVAL).await;
-                let (client, put) = (client.clone(), put.clone());
-                let look = move || *put.lock().unwrap_or_else(PoisonError::into_inner) = client.thread_names();
+                let (client, names) = (client.clone(), names.clone());
+                let read = move || *names.lock().unwrap_or_else(PoisonError::into_inner) = client.thread_names();
                 // A panic in it is reported by the panic hook.
-                let _ = tokio::task::spawn_blocking(look).await;
+                let _ = tokio::task::spawn_blocking(read).await;
             }
         });
         Self { seen, task }
