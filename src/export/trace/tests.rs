@@ -7,8 +7,10 @@ use std::io::{self, Cursor, Write};
 use proptest::prelude::*;
 
 use super::*;
-use crate::nettrace::{Decoder, Encoder, Event, Limits, Loss, NewEvent, ThreadId, TraceHeader};
+use crate::nettrace::{Decoder, Encoder, Event, Field, FieldType, Limits, Loss, NewEvent, ThreadId, TraceHeader};
 use crate::wire::Put;
+
+const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
 /// Exports a stream, and returns the output.
 fn export(bytes: &[u8], format: TraceFormat) -> Vec<u8> {
@@ -26,6 +28,27 @@ fn read(bytes: &[u8], sink: &mut dyn Sink) {
     let (mut decoder, mut sink) = (Decoder::new(Limits::default()), sink);
     let _ = decoder.feed(bytes, &mut sink);
     decoder.finish(&mut sink);
+}
+
+/// Exports a stream, and returns the events with this value of a property.
+fn chromium(bytes: &[u8], property: &str, value: &str) -> Vec<serde_json::Value> {
+    let json: serde_json::Value = serde_json::from_slice(&export(bytes, TraceFormat::Chromium)).unwrap();
+    json["traceEvents"].as_array().unwrap().iter().filter(|event| event[property] == value).cloned().collect()
+}
+
+fn kind(provider: &str, event_id: u32, version: u32) -> Metadata {
+    Metadata { provider: provider.to_owned(), event_id, version, ..Metadata::default() }
+}
+
+/// Encodes a stream of one thread: each event has a time in milliseconds, its kind and its payload.
+fn stream(events: &[(i64, Metadata, Vec<u8>)]) -> Vec<u8> {
+    let mut encoder = Encoder::new(TraceHeader { process_id: 7, ..TraceHeader::default() });
+    for (at, kind, payload) in events {
+        let metadata = encoder.metadata(kind);
+        encoder.event(&NewEvent { metadata, timestamp: at * 1_000_000, thread: 70, capture_thread: 70, payload, ..NewEvent::default() });
+    }
+    encoder.end();
+    encoder.take()
 }
 
 /// A capture with samples.
@@ -60,11 +83,7 @@ fn an_empty_recording_gives_an_empty_export() {
 #[test]
 fn nested_compilations_are_both_shown() {
     let mut encoder = Encoder::new(TraceHeader { process_id: 7, ..TraceHeader::default() });
-    let mut kind = |event_id| {
-        let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
-        encoder.metadata(&Metadata { provider, event_id, version: 1, ..Metadata::default() })
-    };
-    let (begin, end) = (kind(145), kind(143));
+    let (begin, end) = (encoder.metadata(&kind(RUNTIME, 145, 1)), encoder.metadata(&kind(RUNTIME, 143, 1)));
     let payload = |method: u64, numbers: &[u32]| {
         let mut payload = Vec::new();
         [method, 1].iter().for_each(|number| payload.put_u64(*number));
@@ -84,10 +103,45 @@ fn nested_compilations_are_both_shown() {
         encoder.event(&NewEvent { metadata, timestamp, thread: 70, capture_thread: 70, payload: &payload, ..NewEvent::default() });
     }
     encoder.end();
-    let json: serde_json::Value = serde_json::from_slice(&export(&encoder.take(), TraceFormat::Chromium)).unwrap();
-    let edges = json["traceEvents"].as_array().unwrap().iter().filter(|event| event["cat"] == "jit");
-    let edges: Vec<_> = edges.map(|edge| (edge["name"].as_str().unwrap(), edge["ts"].as_f64().unwrap())).collect();
+    let edges = chromium(&encoder.take(), "cat", "jit");
+    let edges: Vec<_> = edges.iter().map(|edge| (edge["name"].as_str().unwrap(), edge["ts"].as_f64().unwrap())).collect();
     assert_eq!(edges, [("JIT T.Inner", 2.0), ("JIT T.Inner", 3.0), ("JIT T.Outer", 1.0), ("JIT T.Outer", 5.0)]);
+}
+
+fn described(provider: &str, event_id: u32, name: &str, fields: &[(&str, FieldType)]) -> Metadata {
+    let field = |(name, kind): &(&str, FieldType)| Field { name: (*name).to_owned(), kind: kind.clone() };
+    Metadata { name: name.to_owned(), fields: fields.iter().map(field).collect(), ..kind(provider, event_id, 0) }
+}
+
+/// .NET Core 3.x writes nothing for a null event name, and misspells the id of the continued task.
+#[test]
+fn events_of_net_core_3_are_exported() {
+    const FIELDS: [(&str, FieldType); 4] = [
+        ("Level", FieldType::Int32),
+        ("LoggerName", FieldType::String),
+        ("EventName", FieldType::String),
+        ("FormattedMessage", FieldType::String),
+    ];
+    let message = |texts: &[&str]| {
+        let mut payload = 2_u32.to_le_bytes().to_vec();
+        texts.iter().for_each(|text| payload.put_utf16z(text));
+        (1, described("Microsoft-Extensions-Logging", 1, "FormattedMessage", &FIELDS), payload)
+    };
+    let task = |field: &str, id: u32| {
+        let fields = ["OriginatingTaskSchedulerID", "OriginatingTaskID", field].map(|name| (name, FieldType::Int32));
+        let payload = [1, 2, id].map(u32::to_le_bytes).concat();
+        (2, described("System.Threading.Tasks.TplEventSource", 12, "AwaitTaskContinuationScheduled", &fields), payload)
+    };
+    let bytes = stream(&[
+        message(&["Shop", "Paying", "paid"]),
+        message(&["Shop", "shipped"]),
+        task("ContinueWithTaskId", 5),
+        task("ContinuwWithTaskId", 6),
+    ]);
+    let names: Vec<_> = chromium(&bytes, "cat", "log").iter().map(|event| event["name"].clone()).collect();
+    assert_eq!(names, ["paid", "shipped"]);
+    let tasks: Vec<_> = chromium(&bytes, "cat", "task").iter().map(|event| event["args"]["task"].clone()).collect();
+    assert_eq!(tasks, [5, 6]);
 }
 
 #[test]

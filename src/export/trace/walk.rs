@@ -192,7 +192,10 @@ impl<'w> Walk<'w> {
     /// Adds an event of a task. A flow connects the point where it is scheduled or awaited with the one where it starts.
     fn task(&mut self, event: &Event<'_>, at: i64) {
         let id = event.values().into_iter().find_map(|(field, value)| match value {
-            Value::Int(id) if ["TaskID", "ContinueWithTaskId"].contains(&field.name.as_str()) => u64::try_from(id).ok(),
+            // The last one is the name in .NET Core 3.x.
+            Value::Int(id) if ["TaskID", "ContinueWithTaskId", "ContinuwWithTaskId"].contains(&field.name.as_str()) => {
+                u64::try_from(id).ok()
+            }
             _ => None,
         });
         let Some(id) = id else { return };
@@ -208,17 +211,24 @@ impl<'w> Walk<'w> {
     }
 
     fn log_message(&mut self, event: &Event<'_>, at: i64) {
-        let (mut level, mut id) = (0, 0);
-        let [mut text, mut logger] = std::mem::take(&mut self.texts);
+        let (mut level, mut id, mut category, mut message) = (0, 0, Utf16::default(), Utf16::default());
+        // If there is a message, it is the last text. .NET Core 3.x writes a null event name as no bytes instead of an empty text: then each text
+        // after it is read as the field before it.
+        let has_message = event.metadata.fields.iter().any(|field| field.name == "FormattedMessage");
         for (field, value) in event.values() {
             match (field.name.as_str(), value) {
                 ("Level", Value::Int(value)) => level = value,
                 ("EventId", Value::Int(value)) => id = value,
-                ("LoggerName", Value::Text(value)) => set_text(&mut logger, value, MAX_TEXT),
-                ("FormattedMessage", Value::Text(value)) => set_text(&mut text, value, MAX_MESSAGE),
+                ("LoggerName", Value::Text(value)) => category = value,
+                ("EventName" | "ExceptionJson" | "ArgumentsJson" | "FormattedMessage", Value::Text(value)) if has_message => {
+                    message = value
+                }
                 _ => {}
             }
         }
+        let [mut text, mut logger] = std::mem::take(&mut self.texts);
+        set_text(&mut text, message, MAX_MESSAGE);
+        set_text(&mut logger, category, MAX_TEXT);
         let level = LEVELS[usize::try_from(level).unwrap_or(0).min(LEVELS.len() - 1)];
         let arguments = [
             ("level", ArgumentValue::Text(level)),
