@@ -24,7 +24,9 @@ const MAX_TEXT: usize = 1000;
 const MAX_MESSAGE: usize = 200;
 /// Interval of the allocation rate, nanoseconds.
 const ALLOCATION_INTERVAL: i64 = 100_000_000;
-/// Maximum number of threads whose sampler round, or end of event loss, is remembered.
+/// Average number of bytes allocated between two random samples of the runtime.
+const BYTES_PER_SAMPLE: f64 = 102_400.0;
+/// Maximum number of threads whose sampler round, or end of event loss, is remembered, and of processes whose allocations are summed.
 const MAX_THREADS: usize = 65_536;
 
 /// Walks through a recording.
@@ -38,8 +40,8 @@ pub(super) struct Walk<'w> {
     rounds: Rounds,
     /// The sampler round in which each thread was last seen.
     last_rounds: HashMap<ThreadId, u32>,
-    /// Bytes allocated in the current step, and the end of that step.
-    allocated: (u64, i64),
+    /// By process.
+    allocated: HashMap<u32, AllocationStep>,
     sequence_point: i64,
     /// End of the latest known gap of each capture thread: the next gap starts after it.
     lost_until: HashMap<ThreadId, i64>,
@@ -49,6 +51,15 @@ pub(super) struct Walk<'w> {
     /// Whether samples of the runtime are left out.
     without_samples: bool,
     texts: [String; 2],
+}
+
+/// The allocations of a process in the current interval.
+#[derive(Debug, Clone, Copy)]
+struct AllocationStep {
+    bytes: u64,
+    end: i64,
+    /// Whether the process samples its allocations at random. Its ticks, which stand for the same allocations, are then left out.
+    is_sampled: bool,
 }
 
 impl<'w> Walk<'w> {
@@ -61,7 +72,7 @@ impl<'w> Walk<'w> {
             counters: CounterReader::default(),
             rounds: Rounds::default(),
             last_rounds: HashMap::default(),
-            allocated: (0, i64::MIN),
+            allocated: HashMap::default(),
             sequence_point: 0,
             lost_until: HashMap::default(),
             newest: 0,
@@ -73,6 +84,9 @@ impl<'w> Walk<'w> {
 
     /// Ends everything still open.
     pub(super) fn finish(mut self) -> io::Result<()> {
+        for (process, step) in std::mem::take(&mut self.allocated) {
+            self.allocation_rate(process, step, self.newest);
+        }
         self.open_slices.finish(self.newest, &mut self.output);
         self.output.finish(self.newest)
     }
@@ -172,21 +186,38 @@ impl<'w> Walk<'w> {
         self.output.event(TrackEvent { thread, track, category, name, start: at, end: None, node, flows: [flow, 0], arguments });
     }
 
-    fn allocated(&mut self, event: &Event<'_>, at: i64, bytes: u64) {
-        let (thread, node) = (event.thread(), self.output.stacks.add(event));
-        self.output.allocation(thread, &Allocation { process: thread.process, at, bytes, node });
-        let (sum, end) = &mut self.allocated;
-        if at >= *end {
-            if *sum > 0 {
-                let (rate, moment) = (*sum as f64 * 1e9 / ALLOCATION_INTERVAL as f64, *end - ALLOCATION_INTERVAL);
-                self.output.counter(thread.process, &Counter::AllocationRate, moment, rate);
-                if at >= end.saturating_add(ALLOCATION_INTERVAL) {
-                    self.output.counter(thread.process, &Counter::AllocationRate, *end, 0.0);
-                }
-            }
-            (*sum, *end) = (0, at.saturating_add(ALLOCATION_INTERVAL));
+    fn allocated(&mut self, event: &Event<'_>, at: i64, bytes: u64, is_sampled: bool) {
+        let thread = event.thread();
+        if self.allocated.len() >= MAX_THREADS {
+            self.allocated.clear();
         }
-        *sum = sum.saturating_add(bytes);
+        let first = AllocationStep { bytes: 0, end: i64::MIN, is_sampled };
+        let step = self.allocated.entry(thread.process).or_insert(first);
+        step.is_sampled |= is_sampled;
+        if step.is_sampled != is_sampled {
+            return;
+        }
+        let ended = *step;
+        if at >= step.end {
+            (step.bytes, step.end) = (0, at.saturating_add(ALLOCATION_INTERVAL));
+        }
+        step.bytes = step.bytes.saturating_add(bytes);
+        if at >= ended.end {
+            self.allocation_rate(thread.process, ended, at);
+        }
+        let node = self.output.stacks.add(event);
+        self.output.allocation(thread, &Allocation { process: thread.process, at, bytes, node });
+    }
+
+    /// Adds the allocation rate of an interval, after which nothing was allocated until `next`.
+    fn allocation_rate(&mut self, process: u32, AllocationStep { bytes, end, .. }: AllocationStep, next: i64) {
+        if bytes > 0 {
+            let rate = bytes as f64 * 1e9 / ALLOCATION_INTERVAL as f64;
+            self.output.counter(process, &Counter::AllocationRate, end - ALLOCATION_INTERVAL, rate);
+            if next >= end.saturating_add(ALLOCATION_INTERVAL) {
+                self.output.counter(process, &Counter::AllocationRate, end, 0.0);
+            }
+        }
     }
 
     /// Adds an event of a task. A flow connects the point where it is scheduled or awaited with the one where it starts.
@@ -257,12 +288,13 @@ impl<'w> Walk<'w> {
             }
             Kind::AllocationTick => {
                 let tick: AllocationTick<'_> = self.read(event)?;
-                self.allocated(event, at, tick.amount);
+                self.allocated(event, at, tick.amount, false);
             }
             Kind::AllocationSampled => {
-                let _: AllocationSampled<'_> = self.read(event)?;
-                // On average one event per 100 KB (see `clr`).
-                self.allocated(event, at, 102_400);
+                let AllocationSampled { object_size, .. } = self.read(event)?;
+                // Every byte is sampled with the same probability, so an object represents its size divided by the probability that it is sampled.
+                let size = object_size.max(1) as f64;
+                self.allocated(event, at, (size / -(-size / BYTES_PER_SAMPLE).exp_m1()) as u64, true);
             }
             Kind::ExceptionThrown => {
                 let thrown: ExceptionThrown<'_> = self.read(event)?;
