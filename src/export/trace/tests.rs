@@ -8,6 +8,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::nettrace::{CollectorEncoder, Decoder, Encoder, Event, Field, FieldType, Limits, Loss, NewEvent, ThreadId, TraceHeader};
+use crate::perfetto::producer::packets;
+use crate::perfetto::read::fields;
 use crate::wire::Put;
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
@@ -142,6 +144,22 @@ fn events_of_net_core_3_are_exported() {
     assert_eq!(names, ["paid", "shipped"]);
     let tasks: Vec<_> = chromium(&bytes, "cat", "task").iter().map(|event| event["args"]["task"].clone()).collect();
     assert_eq!(tasks, [5, 6]);
+}
+
+/// Every process numbers its tasks from 1.
+#[test]
+fn task_flows_do_not_connect_processes() {
+    let mut encoder = CollectorEncoder::new(&TraceHeader::default());
+    let started = described("System.Threading.Tasks.TplEventSource", 8, "TaskStarted", &[("TaskID", FieldType::Int32)]);
+    let started = encoder.metadata(&started, true);
+    for (process, task) in [(5_u32, 6_u32), (6, 5), (5, 5), (5, 6)] {
+        encoder.event(started, (process, 70), 1, &[], None, &task.to_le_bytes());
+    }
+    let trace = export(&encoder.finish(), TraceFormat::Perfetto);
+    let all = |bytes, of| fields(bytes).map(Result::unwrap).filter(move |(number, _)| *number == of).map(|(_, value)| value);
+    let events = packets(&trace).flat_map(|packet| all(packet, 11));
+    let flows: Vec<u64> = events.flat_map(|event| all(event.bytes().unwrap(), 47)).map(|flow| flow.number().unwrap()).collect();
+    assert!(flows[0] == flows[3] && flows.iter().collect::<std::collections::HashSet<_>>().len() == 3, "{flows:x?}");
 }
 
 fn allocation_tick(bytes: u64) -> Vec<u8> {

@@ -237,7 +237,9 @@ impl<'w> Walk<'w> {
             8 => "Task started",
             _ => "Continuation started",
         };
-        let flow = flow_of(u128::from(id).to_le_bytes());
+        // Task ids are unique within a process.
+        let process = if event.thread().process == 0 { self.header.process_id } else { event.thread().process };
+        let flow = flow_of(u128::from(u64::from(process) << 32 ^ id).to_le_bytes());
         self.instant_on(Track::Thread, flow, event, at, "task", name, &[("task", ArgumentValue::Count(id))]);
     }
 
