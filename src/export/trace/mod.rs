@@ -78,9 +78,8 @@ impl<'w> Export<'w> {
     /// The output cannot be written.
     pub fn new(options: Options, overview: Overview, out: Box<dyn Write + 'w>, scratch: Box<dyn Scratch + 'w>) -> io::Result<Self> {
         let Options { format, part, calls, tasks, number } = options;
-        // Kernel samples make those of the runtime redundant: with both, everything would be counted twice.
-        let is_sampled_twice =
-            overview.has_cpu_samples() && matches!(format, TraceFormat::Speedscope | TraceFormat::Folded | TraceFormat::Pprof);
+        // Kernel samples make those of the runtime redundant: with both, everything would be counted twice, and calls would be torn apart.
+        let is_sampled_twice = overview.has_cpu_samples() && format != TraceFormat::Perfetto;
         let (subject, stacks) = overview.into_parts();
         let process = subject.header.process_id;
         let writer: Box<dyn Writer + 'w> = match format {

@@ -13,6 +13,7 @@ use crate::perfetto::read::fields;
 use crate::wire::Put;
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
 
 /// Exports a stream, and returns the output.
 fn export(bytes: &[u8], format: TraceFormat) -> Vec<u8> {
@@ -200,6 +201,21 @@ fn allocation_rates_of_processes_are_separate() {
     }
     let expected = [(5, 1.0, 1000.0), (5, 101.0, 0.0), (5, 500.0, 10.0), (6, 50.0, 3000.0), (6, 150.0, 0.0)];
     assert_eq!(allocation_rates(&encoder.finish()), expected);
+}
+
+#[test]
+fn calls_are_those_of_the_kernel_samples_if_there_are_any() {
+    let header = TraceHeader { process_id: 7, sampling_interval_ns: 1_000_000, ..TraceHeader::default() };
+    let mut encoder = CollectorEncoder::new(&header);
+    let runtime = encoder.metadata(&kind(SAMPLE_PROFILER, 0, 0), true);
+    let kernel = encoder.metadata(&Metadata { name: "cpu".to_owned(), ..kind("Universal.Events", 1, 0) }, true);
+    for at in 10..20 {
+        encoder.event(kernel, (7, 70), at * 1_000_000, &[0x20], None, &[1]);
+        encoder.event(runtime, (7, 70), at * 1_000_000 + 1, &[0x10], None, &[2, 0, 0, 0]);
+    }
+    let calls: Vec<_> =
+        chromium(&encoder.finish(), "cat", "sample").iter().map(|edge| (edge["ph"].clone(), edge["name"].clone())).collect();
+    assert_eq!(calls, [("B".into(), "0x20".into()), ("E".into(), "0x20".into())]);
 }
 
 #[test]
