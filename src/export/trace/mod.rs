@@ -87,7 +87,7 @@ impl<'w> Export<'w> {
             TraceFormat::Speedscope => Box::new(Speedscope::new(out, scratch, subject)),
             TraceFormat::Chromium => Box::new(Chromium::new(out, subject)?),
             TraceFormat::Folded => Box::new(Folded::new(out)),
-            TraceFormat::Pprof => Box::new(Pprof::new(out, subject)),
+            TraceFormat::Pprof => Box::new(Pprof::new(out, subject, (*part.window.start()).max(0))),
             TraceFormat::Nettrace => return Ok(Self(Pass::Joined(Box::new(Join::new(&subject.header, out, None))))),
             TraceFormat::Csv => return Ok(Self(Pass::Events(Box::new(Csv::new(out, part))))),
         };

@@ -34,6 +34,8 @@ const STRINGS: [&str; 7] = ["", "samples", "count", "thread_time", "nanoseconds"
 /// Counts samples by thread and stack, and writes them at the end.
 pub(super) struct Pprof<W> {
     out: W,
+    /// Start of the exported part, in nanoseconds since the start of the session.
+    start: i64,
     subject: Subject,
     bytes: Vec<u8>,
     counts: HashMap<(ThreadId, NodeId), (u64, i64)>,
@@ -47,9 +49,10 @@ pub(super) struct Pprof<W> {
 }
 
 impl<W: Write> Pprof<W> {
-    pub(super) fn new(out: W, subject: Subject) -> Self {
+    pub(super) fn new(out: W, subject: Subject, start: i64) -> Self {
         let mut pprof = Self {
             out,
+            start,
             subject,
             bytes: Vec::new(),
             counts: HashMap::default(),
@@ -161,8 +164,8 @@ impl<W: Write> Writer for Pprof<W> {
         self.write(stacks)?;
         let started = self.subject.header.sync_utc.map_or(0, |time| time.unix_ms().saturating_mul(1_000_000));
         let mut message = Message::new(&mut self.bytes);
-        message.int(profile::TIME_NANOS, started);
-        message.int(profile::DURATION_NANOS, end.max(0));
+        message.int(profile::TIME_NANOS, started.saturating_add(self.start));
+        message.int(profile::DURATION_NANOS, end.saturating_sub(self.start).max(0));
         self.out.write_all(&self.bytes)?;
         self.out.flush()
     }

@@ -7,9 +7,11 @@ use std::io::{self, Cursor, Write};
 use proptest::prelude::*;
 
 use super::*;
-use crate::nettrace::{CollectorEncoder, Decoder, Encoder, Event, Field, FieldType, Limits, Loss, NewEvent, ThreadId, TraceHeader};
+use crate::nettrace::{
+    CollectorEncoder, Decoder, Encoder, Event, Field, FieldType, Limits, Loss, NewEvent, ThreadId, TraceHeader, UtcTime,
+};
 use crate::perfetto::producer::packets;
-use crate::perfetto::read::fields;
+use crate::perfetto::read::{Value, fields};
 use crate::wire::Put;
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
@@ -17,10 +19,14 @@ const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
 
 /// Exports a stream, and returns the output.
 fn export(bytes: &[u8], format: TraceFormat) -> Vec<u8> {
+    export_part(bytes, format, Part::default())
+}
+
+fn export_part(bytes: &[u8], format: TraceFormat, part: Part) -> Vec<u8> {
     let mut overview = Overview::default();
     read(bytes, &mut overview);
     let mut out = Vec::new();
-    let options = Options { format, part: Part::default(), calls: true, tasks: true, number: 0 };
+    let options = Options { format, part, calls: true, tasks: true, number: 0 };
     let mut export = Export::new(options, overview, Box::new(&mut out), Box::new(Cursor::new(Vec::new()))).unwrap();
     read(bytes, &mut export);
     export.finish().unwrap();
@@ -216,6 +222,20 @@ fn calls_are_those_of_the_kernel_samples_if_there_are_any() {
     let calls: Vec<_> =
         chromium(&encoder.finish(), "cat", "sample").iter().map(|edge| (edge["ph"].clone(), edge["name"].clone())).collect();
     assert_eq!(calls, [("B".into(), "0x20".into()), ("E".into(), "0x20".into())]);
+}
+
+#[test]
+fn pprof_profile_of_a_part_has_its_time_and_duration() {
+    let mut encoder = Encoder::new(TraceHeader { sync_utc: Some(UtcTime::from_unix_ms(1000)), ..TraceHeader::default() });
+    let metadata = encoder.metadata(&kind(SAMPLE_PROFILER, 0, 0));
+    for timestamp in [1_000_000_000, 2_000_000_000, 3_000_000_000] {
+        encoder.event(&NewEvent { metadata, timestamp, payload: &[2, 0, 0, 0], ..NewEvent::default() });
+    }
+    encoder.end();
+    let part = Part { window: 1_500_000_000..=2_500_000_000, ..Part::default() };
+    let profile = export_part(&encoder.take(), TraceFormat::Pprof, part);
+    let number = |of| fields(&profile).map(Result::unwrap).find(|(number, _)| *number == of).map(|(_, value)| value);
+    assert_eq!([9, 10].map(number), [Some(Value::Number(2_500_000_000)), Some(Value::Number(1_000_000_000))]);
 }
 
 #[test]
