@@ -238,6 +238,29 @@ fn pprof_profile_of_a_part_has_its_time_and_duration() {
     assert_eq!([9, 10].map(number), [Some(Value::Number(2_500_000_000)), Some(Value::Number(1_000_000_000))]);
 }
 
+/// The addresses are those that a process reports, which may be anything.
+#[test]
+fn any_address_can_be_named_at_the_end_of_a_live_trace() {
+    let mut encoder = Encoder::new(TraceHeader::default());
+    let (metadata, stack) = (encoder.metadata(&kind(SAMPLE_PROFILER, 0, 0)), encoder.stack(&[u64::MAX, 0x1001]));
+    encoder.event(&NewEvent { metadata, timestamp: 1, stack, payload: &[2, 0, 0, 0], ..NewEvent::default() });
+    encoder.end();
+    let mut trace = LiveTrace::new(LiveProcess::default());
+    read(&encoder.take(), &mut trace);
+    trace.take();
+    trace.restart(0);
+    let last = trace.finish(None);
+    let mut frames = Vec::new();
+    for data in packets(&last).flat_map(fields).map(Result::unwrap).filter(|(number, _)| *number == 12) {
+        for frame in fields(data.1.bytes().unwrap()).map(Result::unwrap).filter(|(number, _)| *number == 6) {
+            let values: Vec<_> = fields(frame.1.bytes().unwrap()).map(|field| field.unwrap().1).collect();
+            frames.push((values[0], values[2]));
+        }
+    }
+    let expected = [(1 << 40, 0x1000), ((1 << 40) + 1, u64::MAX)];
+    assert_eq!(frames, expected.map(|(id, address)| (Value::Number(id), Value::Number(address))));
+}
+
 #[test]
 fn an_output_error_is_returned() {
     struct Full(usize);

@@ -13,6 +13,7 @@ use super::packets::Packets;
 use super::state::Kind;
 use super::tracks::Tracks;
 use super::{Perfetto, truncated};
+use crate::model::Counted;
 use crate::perfetto::Message;
 use crate::perfetto::field::{clock, event, interned, packet, symbols, track};
 
@@ -55,9 +56,9 @@ impl<W: Write> Perfetto<W> {
         if was_restarted {
             self.restart_sequence(false);
         }
-        for (number, addresses) in addresses.chunks(NAMES_PER_PACKET).enumerate() {
+        for (addresses, first) in addresses.chunks(NAMES_PER_PACKET).zip((FIRST_NAME_ID..).step_by(NAMES_PER_PACKET)) {
             if was_restarted {
-                self.redefine_frames(&late.path, addresses, FIRST_NAME_ID + number as u64, end);
+                self.redefine_frames(&late.path, addresses, first, end);
             }
             self.packets.packet(0, None, |packet| {
                 packet.message(packet::MODULE_SYMBOLS, |module| {
@@ -75,29 +76,29 @@ impl<W: Write> Perfetto<W> {
     }
 
     /// Describes the frames again, as the stack of a self-explanatory event. Readers count a name without a frame as an error, and in a ring buffer
-    /// the older packets with the frames are overwritten.
-    fn redefine_frames(&mut self, path: &str, addresses: &[u64], stack: u64, at: i64) {
+    /// the older packets with the frames are overwritten. `first` is the id of the stack and of its first frame.
+    fn redefine_frames(&mut self, path: &str, addresses: &[u64], first: u64, at: i64) {
         let uuid = self.tracks.of_runtime(0, "Method names", 5, &mut self.packets);
         let state = &mut self.packets.state;
-        let name = state.name(Kind::Event, &format!("{} methods of this trace", addresses.len()));
+        let name = state.name(Kind::Event, &format!("{:#} of this trace", Counted(addresses.len() as u64, "code address")));
         let mapping = state.mapping(path);
         let mut pending = Message::new(&mut state.pending);
-        for address in addresses {
+        for (address, id) in addresses.iter().zip(first..) {
             pending.message(interned::FRAMES, |entry| {
-                entry.uint(interned::IID, FIRST_NAME_ID + address);
+                entry.uint(interned::IID, id);
                 entry.uint(interned::MAPPING_ID, mapping);
                 entry.uint(interned::REL_PC, *address);
             });
         }
         pending.message(interned::CALLSTACKS, |entry| {
-            entry.uint(interned::IID, stack);
-            addresses.iter().for_each(|address| entry.uint(interned::FRAME_IDS, FIRST_NAME_ID + address));
+            entry.uint(interned::IID, first);
+            (first..).take(addresses.len()).for_each(|id| entry.uint(interned::FRAME_IDS, id));
         });
         self.packets.track_event(at, |message| {
             message.uint(event::TYPE, event::INSTANT);
             message.uint(event::TRACK_UUID, uuid);
             message.uint(event::NAME_IID, name);
-            message.uint(event::CALLSTACK_IID, stack);
+            message.uint(event::CALLSTACK_IID, first);
         });
     }
 }
