@@ -2,8 +2,8 @@
 
 /// Base-2 logarithm of the page size in bytes; a page of 1 KiB contains few objects.
 const PAGE_BITS: u32 = 10;
-/// A larger distance to the next object starts a new run.
-const MAX_GAP: u64 = 16 << PAGE_BITS;
+/// A larger distance to the next object starts a new run: an object takes at most as many pages.
+const MAX_GAP: u64 = 4 << PAGE_BITS;
 
 /// Finds objects by address. A heap walk reports objects region by region, with ascending addresses within each, so there are few runs of ascending
 /// addresses; within a run, a page table narrows down the position.
@@ -66,7 +66,7 @@ mod tests {
         // The second region ends where the first begins, the third is far away, and the fourth is a single object.
         let addresses: Vec<u64> = region(0x10_0000, 24, 5000)
             .chain(region(0x10_0000 - 24 * 100, 24, 100))
-            .chain(region(0x9000_0000_0000, 5000, 300))
+            .chain(region(0x9000_0000_0000, 4000, 300))
             .chain([0x20])
             .collect();
         let mut places = AddressIndex::new(&addresses);
@@ -77,5 +77,15 @@ mod tests {
         }
         assert_eq!([0, u64::MAX].map(|address| places.find(address)), [None; 2]);
         assert_eq!(AddressIndex::new(&[]).find(0), None);
+    }
+
+    /// The addresses are those that a process reports, which may be anything.
+    #[test]
+    fn distant_objects_take_few_pages() {
+        for step in [4096, 4097, 16 << 10] {
+            let addresses: Vec<u64> = (1..=100).map(|number| number * step).collect();
+            let index = AddressIndex::new(&addresses);
+            assert!(index.pages.len() <= 4 * addresses.len() + 1, "{step}: {}", index.pages.len());
+        }
     }
 }

@@ -82,6 +82,8 @@ struct SizedType {
 /// Size classes: exclusive lower bounds in bytes, and the suffixes with which dotnet-gcdump marks the types of larger objects.
 const SIZE_CLASSES: [(u32, &str); 5] =
     [(0, ""), (1_000, " (Bytes > 1K)"), (10_000, " (Bytes > 10K)"), (100_000, " (Bytes > 100K)"), (1_000_000, " (Bytes > 1M)")];
+/// Memory for a referenced object that was not reported, in bytes: an entry of a hash map that may be half empty, and one of a list.
+const UNREPORTED_BYTES: u64 = 64;
 /// No type.
 const NO_TYPE: u32 = u32::MAX;
 /// No node.
@@ -101,7 +103,7 @@ impl HeapGraph {
             return Err(GraphError::TooLarge);
         }
         let is_64_bit = self.is_64_bit();
-        let graph = NumberedGraph::new(self);
+        let graph = NumberedGraph::new(self)?;
         let mut out = Out { inner: out, at: 0 };
         out.string(Some("!FastSerialization.1"))?;
         out.begin("GCHeapDump", 10, 8)?;
@@ -142,7 +144,7 @@ impl HeapGraph {
 }
 
 impl NumberedGraph {
-    fn new(mut graph: HeapGraph) -> Self {
+    fn new(mut graph: HeapGraph) -> Result<Self, GraphError> {
         let mut kinds = vec![[NO_TYPE; SIZE_CLASSES.len()]; graph.types.len()];
         let mut types = Vec::new();
         for node in &graph.nodes {
@@ -169,25 +171,34 @@ impl NumberedGraph {
         let mut address_index = AddressIndex::new(&graph.addresses);
         let mut unknown = HashMap::<u64, u32>::default();
         let mut unreported = Vec::new();
-        let mut number = |address: u64| match address_index.find(address) {
-            Some(place) => first + place,
-            None => *unknown.entry(address).or_insert_with(|| {
-                unreported.push(address);
-                first + (graph.addresses.len() + unreported.len() - 1) as u32
-            }),
+        let max_unreported = graph.unused_bytes() / UNREPORTED_BYTES;
+        let mut number = |address: u64| {
+            let next = first + (graph.addresses.len() + unreported.len()) as u32;
+            match address_index.find(address).map(|place| first + place).or_else(|| unknown.get(&address).copied()) {
+                Some(known) => Ok(known),
+                None if unreported.len() as u64 >= max_unreported => Err(GraphError::TooLarge),
+                None => {
+                    unknown.insert(address, next);
+                    unreported.push(address);
+                    Ok(next)
+                }
+            }
         };
         for (object, root) in &graph.roots {
-            groups[1 + *root as usize].children.push(number(*object));
+            groups[1 + *root as usize].children.push(number(*object)?);
         }
         for (found, group) in graph.statics.iter().zip(statics + 2..) {
-            groups[group].children.push(number(found.object));
+            groups[group].children.push(number(found.object)?);
         }
-        let mut dependents: Vec<(u32, u32)> = graph.dependents.iter().map(|(key, value)| (number(*key), number(*value))).collect();
+        let mut dependents = Vec::with_capacity(graph.dependents.len());
+        for (key, value) in &graph.dependents {
+            dependents.push((number(*key)?, number(*value)?));
+        }
         dependents.sort_unstable();
         for edge in &mut graph.edges {
-            *edge = if *edge == 0 { NO_TARGET } else { number(*edge).into() };
+            *edge = if *edge == 0 { NO_TARGET } else { number(*edge)?.into() };
         }
-        Self { graph, groups, dependents, unreported, kinds, types }
+        Ok(Self { graph, groups, dependents, unreported, kinds, types })
     }
 
     fn write(&self, out: &mut Out<'_, impl Write>) -> Result<(), GraphError> {

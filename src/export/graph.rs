@@ -194,6 +194,11 @@ impl HeapGraph {
         self.pointer_size != 4
     }
 
+    /// Returns the part of the memory limit that is not in use, in bytes.
+    pub(super) fn unused_bytes(&self) -> u64 {
+        self.limit.saturating_sub(self.used)
+    }
+
     fn type_of(&mut self, id: u64) -> Option<u32> {
         if let Some(index) = self.type_index.get(&id) {
             return Some(*index);

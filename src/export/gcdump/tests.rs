@@ -158,6 +158,14 @@ fn graph_exceeding_the_memory_limit_is_not_written() {
     let full = graph_in(10_000, &[(18, nodes(1000)), (18, nodes(1))]);
     assert!(full.is_full() && full.nodes.capacity() == 0);
     assert!(matches!(write(full), Err(GraphError::TooLarge)));
+    // So do objects that are only referenced, which need more memory than the references.
+    let referencing = |targets: u64| {
+        let all: Vec<_> = (0..targets).map(|target| [0x9000 + target, 0]).collect();
+        let edges = rows(true, &all.iter().map(<[u64; 2]>::as_slice).collect::<Vec<_>>(), 4);
+        graph_in(10_000, &[(18, rows(true, &[&[0x100, 24, 1, targets]], 0)), (19, edges)])
+    };
+    assert!(write(referencing(100)).is_ok());
+    assert!(!referencing(500).is_full() && matches!(write(referencing(500)), Err(GraphError::TooLarge)));
     let not_collected = graph_in(0, &[(18, nodes(1000))]);
     assert!(!not_collected.is_full() && not_collected.nodes.is_empty());
 }

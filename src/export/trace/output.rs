@@ -95,9 +95,11 @@ impl<'w> Output<'w> {
         }
     }
 
+    /// Forgets all threads if there are too many, and so does the format, which keeps the open calls of each.
     fn make_room(&mut self) {
         if self.threads.len() >= MAX_THREADS {
             self.threads.clear();
+            self.put(|writer, stacks| writer.stacks_cleared(stacks));
         }
     }
 
@@ -197,5 +199,36 @@ impl<'w> Output<'w> {
         let end = newest.min(*self.part.window.end());
         self.put(|writer, stacks| writer.finish(end, stacks));
         self.error.map_or(Ok(()), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::analysis::{Images, Symbols};
+
+    #[test]
+    fn format_forgets_threads_if_there_are_too_many() {
+        struct Clears(Rc<Cell<usize>>);
+        impl Writer for Clears {
+            fn stacks_cleared(&mut self, _stacks: &Stacks) -> io::Result<()> {
+                self.0.set(self.0.get() + 1);
+                Ok(())
+            }
+
+            fn finish(&mut self, _end: i64, _stacks: &Stacks) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let clears = Rc::<Cell<usize>>::default();
+        let stacks = Stacks::new(Symbols::default(), Images::default());
+        let mut output = Output::new(Box::new(Clears(clears.clone())), stacks, Part::default(), 0);
+        for thread in 0..=2 * MAX_THREADS as u64 {
+            output.sample(&Sample { thread: ThreadId::of(thread), at: 0, duration: 1, node: 0, is_native: false });
+        }
+        assert_eq!(clears.get(), 2);
     }
 }

@@ -157,6 +157,7 @@ impl<W: Write> Writer for Pprof<W> {
         self.write(stacks)?;
         self.first_frame += u64::from(stacks.frame_count());
         self.frames.clear();
+        self.threads.clear();
         Ok(())
     }
 

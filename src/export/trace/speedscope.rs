@@ -21,6 +21,9 @@ const RECORD_BYTES: usize = 12;
 const BUFFER_BYTES: usize = RECORD_BYTES * 340;
 /// Flag of a frame: the call ends.
 const END_FLAG: u32 = 1 << 31;
+/// Maximum number of distinct frames, which are in memory until the end; one more stands for all others.
+const MAX_FRAMES: usize = 1 << 20;
+const OTHER_CODE: &str = "(other code)";
 
 /// A private temporary file.
 pub trait Scratch: Read + Write + Seek {}
@@ -36,6 +39,7 @@ pub(super) struct Speedscope<'w, W> {
     /// Name and module of frames, by id in the output.
     frames: Vec<Rc<(String, String)>>,
     frame_ids: HashMap<Rc<(String, String)>, u32>,
+    max_frames: usize,
     /// By frame: its id in the output plus one; 0 if it has none yet.
     output_ids: Vec<u32>,
 }
@@ -60,6 +64,7 @@ impl<'w, W: Write> Speedscope<'w, W> {
             threads: HashMap::default(),
             frames: Vec::new(),
             frame_ids: HashMap::default(),
+            max_frames: MAX_FRAMES,
             output_ids: Vec::new(),
         }
     }
@@ -78,6 +83,9 @@ impl<'w, W: Write> Speedscope<'w, W> {
     }
 
     fn flush_buffer(&mut self, thread: &mut Thread) -> io::Result<()> {
+        if thread.buffer.is_empty() {
+            return Ok(());
+        }
         let at = self.scratch.seek(SeekFrom::End(0))?;
         self.scratch.write_all(&thread.buffer)?;
         thread.chunks.push((at, thread.buffer.len()));
@@ -91,7 +99,10 @@ impl<'w, W: Write> Speedscope<'w, W> {
             self.output_ids.resize(index + 1, 0);
         }
         if self.output_ids[index] == 0 {
-            let name = Rc::new((stacks.name(frame), stacks.module(frame).to_owned()));
+            let mut name = Rc::new((stacks.name(frame), stacks.module(frame).to_owned()));
+            if self.frames.len() >= self.max_frames && !self.frame_ids.contains_key(&name) {
+                name = Rc::new((OTHER_CODE.to_owned(), String::new()));
+            }
             let next = self.frames.len() as u32;
             let id = *self.frame_ids.entry(name.clone()).or_insert(next);
             if id == next {
@@ -106,6 +117,8 @@ impl<'w, W: Write> Speedscope<'w, W> {
         for (id, mut thread) in std::mem::take(&mut self.threads) {
             let mut spans = std::mem::take(&mut thread.spans);
             spans.end(|at, edge| self.edge(&mut thread, at, edge, stacks))?;
+            self.flush_buffer(&mut thread)?;
+            thread.buffer = Vec::new();
             self.threads.insert(id, thread);
         }
         self.output_ids.clear();
@@ -166,8 +179,7 @@ impl<W: Write> Writer for Speedscope<'_, W> {
             // Speedscope rejects a file without profiles.
             threads.push((ThreadId::default(), Thread { name: "(no samples)".to_owned(), ..Thread::default() }));
         }
-        for (index, (id, mut thread)) in threads.into_iter().enumerate() {
-            self.flush_buffer(&mut thread)?;
+        for (index, (id, thread)) in threads.into_iter().enumerate() {
             self.out.write_all(if index == 0 { b"\n" } else { b",\n" })?;
             self.profile(id, &thread)?;
         }
@@ -184,5 +196,46 @@ impl<W: Write> Writer for Speedscope<'_, W> {
         }
         self.out.write_all(b"]}}\n")?;
         self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+    use crate::analysis::{Images, Symbols};
+    use crate::nettrace::{Decoder, Encoder, Event, Limits, Metadata, NewEvent, Sink, TraceHeader};
+
+    struct Samples<'a>(Speedscope<'a, &'a mut Vec<u8>>, Stacks);
+
+    impl Sink for Samples<'_> {
+        fn event(&mut self, event: &Event<'_>) {
+            let (thread, at, node) = (event.thread(), event.timestamp(), self.1.add(event));
+            self.0.sample(&Sample { thread, at, duration: 1, node, is_native: false }, &self.1).unwrap();
+        }
+    }
+
+    #[test]
+    fn one_frame_stands_for_those_beyond_the_limit() {
+        let mut encoder = Encoder::new(TraceHeader::default());
+        let metadata = encoder.metadata(&Metadata::default());
+        for (address, timestamp) in [1, 2, 3, 4, 1].into_iter().zip(1..) {
+            let stack = encoder.stack(&[address]);
+            encoder.event(&NewEvent { metadata, timestamp, stack, ..NewEvent::default() });
+        }
+        encoder.end();
+        let mut out = Vec::new();
+        let mut speedscope = Speedscope::new(&mut out, Box::new(Cursor::new(Vec::new())), Subject::default());
+        speedscope.max_frames = 2;
+        let mut samples = Samples(speedscope, Stacks::new(Symbols::default(), Images::default()));
+        Decoder::new(Limits::default()).feed(&encoder.take(), &mut samples).unwrap();
+        samples.0.finish(5, &samples.1).unwrap();
+        drop(samples);
+        let json: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let names: Vec<_> = json["shared"]["frames"].as_array().unwrap().iter().map(|frame| frame["name"].clone()).collect();
+        assert_eq!(names, ["0x1", "0x2", OTHER_CODE]);
+        let begun = json["profiles"][0]["events"].as_array().unwrap().iter().filter(|event| event["type"] == "O");
+        assert_eq!(begun.map(|event| event["frame"].clone()).collect::<Vec<_>>(), [0, 1, 2, 2, 0]);
     }
 }

@@ -37,7 +37,7 @@ pub(super) trait Writer {
         Ok(())
     }
 
-    /// Node and frame ids are reassigned from here on.
+    /// Node and frame ids may be reassigned from here on, and open calls end.
     fn stacks_cleared(&mut self, _stacks: &Stacks) -> io::Result<()> {
         Ok(())
     }
