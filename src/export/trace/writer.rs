@@ -4,6 +4,7 @@ use std::io;
 
 use foldhash::HashMap;
 
+use crate::analysis::module_name;
 use crate::nettrace::{ThreadId, TraceHeader};
 
 use super::stacks::{NodeId, Stacks};
@@ -79,17 +80,9 @@ impl Subject {
 
     /// Returns the name of the program, or of the assembly if it is run by `dotnet`.
     pub(super) fn name(&self) -> &str {
-        let file = |path: &'_ str| path.rsplit('/').next().unwrap_or_default().len();
-        let mut words = self.command_line.split(' ').filter(|word| !word.is_empty());
-        let first = words.next().unwrap_or_default();
-        let program = &first[first.len() - file(first)..];
-        match words.next() {
-            Some(assembly) if program == "dotnet" => {
-                let name = &assembly[assembly.len() - file(assembly)..];
-                name.strip_suffix(".dll").unwrap_or(name)
-            }
-            _ => program,
-        }
+        let mut names = self.command_line.split(' ').filter(|word| !word.is_empty()).map(module_name);
+        let program = names.next().unwrap_or_default();
+        names.next().filter(|_| program == "dotnet").unwrap_or(program)
     }
 }
 
@@ -203,6 +196,8 @@ mod tests {
             ("dotnet /app/Orders.dll --urls http://*:80", "Orders"),
             ("/usr/bin/dotnet exec.dll", "exec"),
             ("/opt/tool --x", "tool"),
+            (r"C:\dotnet\dotnet.exe C:\app\Orders.dll", "Orders"),
+            (r"C:\tools\tool.exe /x", "tool"),
             ("dotnet", "dotnet"),
             ("", ""),
         ];
