@@ -1,12 +1,11 @@
 //! Converts a live stream into packets for a tracing service.
 
 use std::cell::RefCell;
-use std::hash::Hash;
 use std::io::{self, Write};
 use std::rc::Rc;
 
 use super::output::{Output, Part};
-use super::perfetto::{Perfetto, live};
+use super::perfetto::Perfetto;
 use super::stacks::Stacks;
 use super::walk::Walk;
 use super::writer::Subject;
@@ -34,7 +33,7 @@ pub struct LiveProcess {
 /// Methods are named at the end, after the rundown; until then stacks contain addresses.
 pub struct LiveTrace {
     process: LiveProcess,
-    packets: Packets,
+    packets: PacketBuffer,
     walk: Option<Walk<'static>>,
     /// Threads named before the start of the stream.
     early_threads: Vec<Thread>,
@@ -44,11 +43,11 @@ pub struct LiveTrace {
     delivered_until: i64,
 }
 
-/// Buffer of the packets.
+/// The packets since the previous call of [`LiveTrace::take`].
 #[derive(Debug, Clone, Default)]
-struct Packets(Rc<RefCell<Vec<u8>>>);
+struct PacketBuffer(Rc<RefCell<Vec<u8>>>);
 
-impl Write for Packets {
+impl Write for PacketBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.borrow_mut().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -59,18 +58,12 @@ impl Write for Packets {
     }
 }
 
-/// Returns packets that show `sentences` at a time in nanoseconds of the monotonic clock, each as a `packet` field of a `Trace`. They need a
-/// sequence of their own.
-pub fn notices(at: u64, sentences: &[impl AsRef<str> + Hash]) -> Vec<u8> {
-    live::notices(at, sentences)
-}
-
 impl LiveTrace {
     /// Creates an empty trace.
     pub fn new(process: LiveProcess) -> Self {
         Self {
             process,
-            packets: Packets::default(),
+            packets: PacketBuffer::default(),
             walk: None,
             early_threads: Vec::new(),
             symbols: Live::symbols_only(),

@@ -42,9 +42,10 @@ use writer::Writer;
 
 pub use identity::Processes;
 pub use joined::{Batch, JoinCounts, SampleStream};
-pub use live::{LiveProcess, LiveTrace, notices};
+pub use live::{LiveProcess, LiveTrace};
 pub use output::Part;
 pub use overview::Overview;
+pub use perfetto::notices;
 pub use speedscope::Scratch;
 
 /// Options of an export.

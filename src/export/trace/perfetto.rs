@@ -4,7 +4,7 @@
 //! and the messages of `protos/perfetto/trace` in google/perfetto, version 59.
 
 mod allocations;
-pub(super) mod live;
+mod live;
 mod packets;
 mod state;
 mod tracks;
@@ -15,6 +15,8 @@ use foldhash::HashMap;
 
 use crate::nettrace::ThreadId;
 use crate::perfetto::field::{event, packet, sample};
+
+pub use self::live::notices;
 
 use self::allocations::Allocations;
 use self::packets::Packets;

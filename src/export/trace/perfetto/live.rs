@@ -103,8 +103,9 @@ impl<W: Write> Perfetto<W> {
     }
 }
 
-/// Returns packets that show `sentences` at a time in nanoseconds of the monotonic clock, on a track of dn-top itself.
-pub(in crate::export::trace) fn notices(at: u64, sentences: &[impl AsRef<str> + Hash]) -> Vec<u8> {
+/// Returns packets that show `sentences` at a time in nanoseconds of the monotonic clock, on a track of dn-top itself, each as a `packet` field of
+/// a `Trace`. They need a sequence of their own.
+pub fn notices(at: u64, sentences: &[impl AsRef<str> + Hash]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let uuid = FixedState::with_seed(0).hash_one(("notices", at, sentences)) | 1;
     let mut trace = Message::new(&mut bytes);

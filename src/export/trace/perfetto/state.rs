@@ -137,21 +137,24 @@ impl State {
         }
         if !std::mem::replace(&mut self.frames[index], true) {
             let (mapping, address) = self.place(frame, stacks);
-            let name = stacks.name(frame);
-            let mut pending = Message::new(&mut self.pending);
-            pending.message(interned::FUNCTION_NAMES, |function| {
-                function.uint(interned::IID, iid);
-                function.text(interned::STRING, truncated(&name));
-            });
-            pending.message(interned::FRAMES, |entry| {
-                entry.uint(interned::IID, iid);
-                entry.uint(interned::FUNCTION_NAME_ID, iid);
-                entry.uint(interned::MAPPING_ID, mapping);
-                // The address distinguishes the frames of a mapping.
-                entry.uint(interned::REL_PC, address.unwrap_or(iid));
-            });
+            self.define_frame(iid, &stacks.name(frame), mapping, address.unwrap_or(iid));
         }
         iid
+    }
+
+    /// Defines a frame and its function. The address distinguishes the frames of a mapping.
+    fn define_frame(&mut self, iid: u64, name: &str, mapping: u64, address: u64) {
+        let mut pending = Message::new(&mut self.pending);
+        pending.message(interned::FUNCTION_NAMES, |function| {
+            function.uint(interned::IID, iid);
+            function.text(interned::STRING, truncated(name));
+        });
+        pending.message(interned::FRAMES, |entry| {
+            entry.uint(interned::IID, iid);
+            entry.uint(interned::FUNCTION_NAME_ID, iid);
+            entry.uint(interned::MAPPING_ID, mapping);
+            entry.uint(interned::REL_PC, address);
+        });
     }
 
     /// Returns the mapping of a frame, and its address if it is named later.
@@ -200,16 +203,7 @@ impl State {
         const IID: u64 = u32::MAX as u64 + 1;
         if !std::mem::replace(&mut self.native, true) {
             let mapping = self.mapping("native");
-            let mut pending = Message::new(&mut self.pending);
-            pending.message(interned::FUNCTION_NAMES, |function| {
-                function.uint(interned::IID, IID);
-                function.text(interned::STRING, NATIVE_CODE);
-            });
-            pending.message(interned::FRAMES, |entry| {
-                entry.uint(interned::IID, IID);
-                entry.uint(interned::FUNCTION_NAME_ID, IID);
-                entry.uint(interned::MAPPING_ID, mapping);
-            });
+            self.define_frame(IID, NATIVE_CODE, mapping, 0);
         }
         IID
     }
