@@ -9,10 +9,13 @@ use super::ipc::{Body, Frame, TooLong};
 pub trait Method: Copy + Eq + 'static {
     /// Name of the port, for binding it.
     const PORT: &'static str;
-    /// All methods.
-    const ALL: &'static [Self];
-    /// Name in the service's table of methods.
-    fn name(self) -> &'static str;
+    /// All methods, with their names in the service's table of methods.
+    const ALL: &'static [(Self, &'static str)];
+
+    /// Returns the name of the method.
+    fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(method, _)| *method == self).map_or("", |(_, name)| name)
+    }
 }
 
 /// The reason why a call is not possible.
@@ -73,8 +76,8 @@ impl<M: Method, T: Clone> Calls<M, T> {
     pub fn bound(reply: Frame) -> Result<Self, BindError> {
         match reply {
             Frame { request: 1, body: Body::BindReply { success: true, service, methods } } => {
-                let id = |method: M| Some((method, methods.iter().find(|(_, name)| name == method.name())?.0));
-                let methods = M::ALL.iter().filter_map(|method| id(*method)).collect();
+                let id = |(method, name): &(M, &str)| Some((*method, methods.iter().find(|(_, known)| known == name)?.0));
+                let methods = M::ALL.iter().filter_map(id).collect();
                 Ok(Self { service, methods, last: 1, waiting: HashMap::default() })
             }
             Frame { request: 1, body: Body::BindReply { success: false, .. } } => Err(BindError::Refused(M::PORT)),

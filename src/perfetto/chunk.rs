@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::field::packet::PACKET;
-use crate::wire::Reader;
+use crate::wire::{Put, Reader};
 
 /// Size of a chunk's header in bytes: chunk number, writer, number of fragments, and flags.
 pub const CHUNK_HEADER: usize = 8;
@@ -151,7 +151,7 @@ impl ChunkWriter {
             }
             let part = if fits { rest } else { left - length_of(left) };
             let end = self.first.start + part;
-            varint(&mut image, part);
+            image.put_varint(part as u64);
             image.extend_from_slice(&batch[self.first.start..end]);
             header.fragments += 1;
             self.bytes -= part;
@@ -197,12 +197,4 @@ fn first_packet(fields: &[u8]) -> Option<Range<usize>> {
 /// Returns the size of a length as a varint, in bytes.
 fn length_of(length: usize) -> usize {
     (usize::BITS - (length | 1).leading_zeros()).div_ceil(7) as usize
-}
-
-fn varint(out: &mut Vec<u8>, mut value: usize) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
 }

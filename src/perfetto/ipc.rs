@@ -5,7 +5,7 @@
 use thiserror::Error;
 
 use super::Message;
-use super::read::{Malformed, fields};
+use super::read::{Malformed, fields, text_in};
 
 /// Maximum size of a frame in bytes, including its length, that a service accepts (`kIPCBufferSize`).
 pub const MAX_FRAME_BYTES: usize = 128 * 1024;
@@ -123,27 +123,16 @@ impl Frame {
         for field in fields(bytes) {
             match field? {
                 (2, value) => frame.request = value.number()?,
-                (3, value) => frame.body = Body::Bind(text_of(value.bytes()?)?),
+                (3, value) => frame.body = Body::Bind(text_in(value.bytes()?, 1)?),
                 (4, value) => frame.body = bind_reply(value.bytes()?)?,
                 (5, value) => frame.body = invoke(value.bytes()?)?,
                 (6, value) => frame.body = invoke_reply(value.bytes()?)?,
-                (7, value) => frame.body = Body::RequestError(text_of(value.bytes()?)?),
+                (7, value) => frame.body = Body::RequestError(text_in(value.bytes()?, 1)?),
                 _ => {}
             }
         }
         Ok(frame)
     }
-}
-
-/// Returns the text in field 1.
-fn text_of(bytes: &[u8]) -> Result<String, Malformed> {
-    let mut text = String::new();
-    for field in fields(bytes) {
-        if let (1, value) = field? {
-            text = value.text()?;
-        }
-    }
-    Ok(text)
 }
 
 fn bind_reply(bytes: &[u8]) -> Result<Body, Malformed> {

@@ -22,25 +22,14 @@ pub enum ProducerMethod {
 
 impl Method for ProducerMethod {
     const PORT: &'static str = "ProducerPort";
-    const ALL: &'static [Self] = &[
-        Self::InitializeConnection,
-        Self::RegisterDataSource,
-        Self::CommitData,
-        Self::GetAsyncCommand,
-        Self::NotifyDataSourceStarted,
-        Self::NotifyDataSourceStopped,
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Self::InitializeConnection, "InitializeConnection"),
+        (Self::RegisterDataSource, "RegisterDataSource"),
+        (Self::CommitData, "CommitData"),
+        (Self::GetAsyncCommand, "GetAsyncCommand"),
+        (Self::NotifyDataSourceStarted, "NotifyDataSourceStarted"),
+        (Self::NotifyDataSourceStopped, "NotifyDataSourceStopped"),
     ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::InitializeConnection => "InitializeConnection",
-            Self::RegisterDataSource => "RegisterDataSource",
-            Self::CommitData => "CommitData",
-            Self::GetAsyncCommand => "GetAsyncCommand",
-            Self::NotifyDataSourceStarted => "NotifyDataSourceStarted",
-            Self::NotifyDataSourceStopped => "NotifyDataSourceStopped",
-        }
-    }
 }
 
 /// Arguments of `InitializeConnection`: the producer, and its preferred size of the memory.
@@ -59,7 +48,7 @@ pub struct Initialize {
 impl Initialize {
     /// Encodes the message.
     pub fn encode(&self) -> Vec<u8> {
-        message(|message| {
+        Message::encode(|message| {
             message.uint(1, self.page.bytes() as u64);
             message.uint(2, self.memory.into());
             message.text(3, &self.name);
@@ -107,7 +96,7 @@ pub struct DataSource {
 impl DataSource {
     /// Encodes the arguments of `RegisterDataSource`.
     pub fn encode(&self) -> Vec<u8> {
-        message(|request| {
+        Message::encode(|request| {
             request.message(1, |descriptor| {
                 descriptor.text(1, &self.name);
                 // will_notify_on_stop, will_notify_on_start, handles_incremental_state_clear
@@ -214,9 +203,9 @@ impl Command {
                     let (instance, configuration) = instance(value)?;
                     Self::Start { instance, configuration }
                 }
-                (2, value) => Self::Stop { instance: first_number(value)? },
+                (2, value) => Self::Stop { instance: number(value.bytes()?, 1)? },
                 (3, value) => setup_tracing(value)?,
-                (5, value) => flush(value)?,
+                (5, value) => Self::Flush { instances: numbers(value.bytes()?, 1)?, request: number(value.bytes()?, 2)? },
                 (6, value) => {
                     let (instance, configuration) = instance(value)?;
                     Self::Setup { instance, configuration }
@@ -252,14 +241,9 @@ fn instance(value: Value<'_>) -> Result<(u64, Configuration), Malformed> {
     Ok((instance, configuration))
 }
 
-fn first_number(value: Value<'_>) -> Result<u64, Malformed> {
-    Ok(numbers(value.bytes()?, 1)?.last().copied().unwrap_or(0))
-}
-
-fn flush(value: Value<'_>) -> Result<Command, Malformed> {
-    let bytes = value.bytes()?;
-    let request = numbers(bytes, 2)?.last().copied().unwrap_or(0);
-    Ok(Command::Flush { instances: numbers(bytes, 1)?, request })
+/// Returns the value of a field that is not repeated: the last one counts.
+fn number(bytes: &[u8], number: u32) -> Result<u64, Malformed> {
+    Ok(numbers(bytes, number)?.last().copied().unwrap_or(0))
 }
 
 /// Returns the values of a repeated field, packed or not.
@@ -282,7 +266,7 @@ fn numbers(bytes: &[u8], number: u32) -> Result<Vec<u64>, Malformed> {
 
 /// Encodes the arguments of `NotifyDataSourceStarted` and `NotifyDataSourceStopped`.
 pub fn notify(instance: u64) -> Vec<u8> {
-    message(|message| message.uint(1, instance))
+    Message::encode(|message| message.uint(1, instance))
 }
 
 /// Arguments of `CommitData`: the chunks that are complete.
@@ -349,10 +333,4 @@ pub fn packets(trace: &[u8]) -> impl Iterator<Item = &[u8]> {
         (super::field::packet::PACKET, Value::Bytes(packet)) => Some(packet),
         _ => None,
     })
-}
-
-fn message(fill: impl FnOnce(&mut Message<'_>)) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    fill(&mut Message::new(&mut bytes));
-    bytes
 }

@@ -14,6 +14,13 @@ impl<'a> Message<'a> {
         Self(buffer)
     }
 
+    /// Returns the bytes of a message.
+    pub fn encode(fill: impl FnOnce(&mut Message<'_>)) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        fill(&mut Message(&mut bytes));
+        bytes
+    }
+
     /// Writes an unsigned integer, a boolean or an enumeration.
     #[inline]
     pub fn uint(&mut self, field: u32, value: u64) {

@@ -38,6 +38,14 @@ impl<'a> Value<'a> {
         u32::try_from(self.number()?).map_err(|_| Malformed)
     }
 
+    /// Returns an `int32`: negative values are encoded with 64 bits.
+    ///
+    /// # Errors
+    /// [`Malformed`] for a length-delimited field.
+    pub fn int(self) -> Result<u32, Malformed> {
+        Ok(self.number()? as u32)
+    }
+
     /// Returns a boolean.
     ///
     /// # Errors
@@ -73,6 +81,21 @@ pub struct Fields<'a>(Reader<'a>);
 /// Returns the fields of a message.
 pub fn fields(bytes: &[u8]) -> Fields<'_> {
     Fields(Reader::new(bytes))
+}
+
+/// Returns the text in a field of a message; empty if it is missing.
+///
+/// # Errors
+/// [`Malformed`]
+pub fn text_in(bytes: &[u8], number: u32) -> Result<String, Malformed> {
+    let mut text = String::new();
+    for field in fields(bytes) {
+        let (found, value) = field?;
+        if found == number {
+            text = value.text()?;
+        }
+    }
+    Ok(text)
 }
 
 impl<'a> Fields<'a> {

@@ -7,10 +7,12 @@ use proptest::prelude::*;
 
 use super::Message;
 use super::call::{BindError, CallError, Calls, bind};
+use super::consumer::ServiceState;
 use super::ipc::{Body, Frame, FrameError, FrameReader, MAX_FRAME_BYTES};
 use super::page::PageSize;
 use super::producer::{Command, Configuration, DataSource, Initialize, Initialized, ProducerMethod, notify, packets};
 use super::read::fields;
+use super::recording::{Packets, disabled, losses};
 
 fn frame(request: u64, body: Body) -> Frame {
     Frame { request, body }
@@ -166,6 +168,7 @@ proptest! {
     #[test]
     fn random_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = (Command::decode(&bytes), Initialized::decode(&bytes), frames(&bytes, 7), packets(&bytes).count());
+        let _ = (ServiceState::default().add(&bytes), Packets::default().add(&bytes, &mut Vec::new()), disabled(&bytes), losses(&bytes));
     }
 }
 
