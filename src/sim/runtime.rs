@@ -27,11 +27,12 @@ const MAX_SESSIONS: usize = 64;
 const FIRST_SESSION: u64 = 0x7f7f_b000_1160;
 const SESSION_BYTES: u64 = 0x200;
 
-/// CommandChannel over which a command was received.
+/// The channel over which a command was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommandChannel {
     /// The runtime's own socket.
     Socket,
+    /// A diagnostic port of another process.
     Port,
 }
 
@@ -40,7 +41,7 @@ pub(super) struct Runtime {
     /// Folder for perf maps.
     folder: PathBuf,
     environment: Vec<Variable>,
-    /// Endpoints over which it still waits for a resume.
+    /// Channels over which it still waits for a resume.
     awaited: Vec<CommandChannel>,
     /// Whether it waits for any resume; streams watch this.
     suspended: watch::Sender<bool>,
@@ -133,7 +134,7 @@ impl Runtime {
     }
 
     /// Executes a command of this version. Blocks the server for as long as a real one does.
-    pub(super) async fn answer(&mut self, command: Command, endpoint: CommandChannel) -> Answer {
+    pub(super) async fn answer(&mut self, command: Command, channel: CommandChannel) -> Answer {
         let code = command.code();
         let done = Answer::Success(code, Reply::Done, Vec::new());
         match command {
@@ -157,7 +158,7 @@ impl Runtime {
                 }
             }
             Command::ResumeRuntime => {
-                self.awaited.retain(|awaited| *awaited != endpoint);
+                self.awaited.retain(|awaited| *awaited != channel);
                 self.suspended.send_replace(!self.awaited.is_empty());
                 done
             }

@@ -84,7 +84,7 @@ async fn serve(listener: Listener, mut port_connection: Option<PortConnection>, 
     // Connections that a real runtime leaks after some errors.
     let mut leaked = Vec::new();
     loop {
-        let (endpoint, mut connection) = tokio::select! {
+        let (channel, mut connection) = tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok(connection) => (CommandChannel::Socket, connection),
                 Err(_) => return,
@@ -121,7 +121,7 @@ async fn serve(listener: Listener, mut port_connection: Option<PortConnection>, 
                 command @ (Command::CollectTracing5 { session: Destination::UserEvents(_) }
                 | Command::CollectTracing6 { session: Destination::UserEvents(_) }),
             )) => runtime.trace_to_user_events(command.code(), handle::receive(&connection).await),
-            Some(DecodedRequest::Command(command)) => runtime.answer(command.clone(), endpoint).await,
+            Some(DecodedRequest::Command(command)) => runtime.answer(command.clone(), channel).await,
             Some(DecodedRequest::Ignored(code)) => Answer::Success(*code, Reply::Done, Vec::new()),
             Some(DecodedRequest::Refused(failure)) => Answer::Failure(failure.clone()),
         };

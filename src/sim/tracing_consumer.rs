@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::TracingService;
+use super::tracing_service::wait_until;
 use crate::perfetto::Message;
 use crate::perfetto::ipc::{Body, Frame, FrameReader};
 
@@ -99,11 +100,7 @@ impl ConsumerPort {
 
     /// Waits until the received messages satisfy a condition.
     pub async fn until(&self, condition: impl FnMut(&ConsumerSeen) -> bool) -> ConsumerSeen {
-        let mut seen = self.seen.clone();
-        match seen.wait_for(condition).await {
-            Ok(seen) => seen.clone(),
-            Err(_) => std::future::pending().await,
-        }
+        wait_until(&self.seen, condition).await
     }
 }
 
@@ -168,12 +165,12 @@ impl Consumer {
         }
         match name {
             "QueryServiceState" => {
-                let mut state = Vec::new();
-                let has_kernel = self.behavior.has_kernel;
-                Message::new(&mut state).message(1, |state| {
-                    if has_kernel {
-                        state.message(2, |source| source.message(1, |descriptor| descriptor.text(1, "linux.ftrace")));
-                    }
+                let state = Message::encode(|reply| {
+                    reply.message(1, |state| {
+                        if self.behavior.has_kernel {
+                            state.message(2, |source| source.message(1, |descriptor| descriptor.text(1, "linux.ftrace")));
+                        }
+                    });
                 });
                 self.reply(request, true, false, state).await
             }
@@ -194,10 +191,11 @@ impl Consumer {
             }
             "ReadBuffers" => self.send_packets(request).await,
             "GetTraceStats" => {
-                let mut stats = Vec::new();
-                Message::new(&mut stats).message(1, |stats| {
-                    stats.message(1, |_| {});
-                    stats.message(1, |buffer| buffer.uint(13, self.behavior.overwritten));
+                let stats = Message::encode(|reply| {
+                    reply.message(1, |stats| {
+                        stats.message(1, |_| {});
+                        stats.message(1, |buffer| buffer.uint(13, self.behavior.overwritten));
+                    });
                 });
                 self.reply(request, true, false, stats).await
             }
@@ -212,18 +210,16 @@ impl Consumer {
         self.sent_packets += new.len();
         let has_kernel_events = self.behavior.has_kernel_events && self.behavior.kernel_readings.is_none_or(|most| self.readings < most);
         self.readings += 1;
-        let kernel = has_kernel_events.then(|| {
-            let mut packet = Vec::new();
-            Message::new(&mut packet).message(1, |bundle| bundle.message(2, |event| event.uint(1, 5)));
-            packet
-        });
+        let kernel =
+            has_kernel_events.then(|| Message::encode(|packet| packet.message(1, |bundle| bundle.message(2, |event| event.uint(1, 5)))));
         for packet in kernel.iter().chain(&new) {
             let slices = packet.chunks(SLICE).count();
             for (number, slice) in packet.chunks(SLICE).enumerate() {
-                let mut reply = Vec::new();
-                Message::new(&mut reply).message(2, |message| {
-                    message.bytes(1, slice);
-                    message.uint(2, (number + 1 == slices).into());
+                let reply = Message::encode(|reply| {
+                    reply.message(2, |message| {
+                        message.bytes(1, slice);
+                        message.uint(2, (number + 1 == slices).into());
+                    });
                 });
                 self.reply(request, true, true, reply).await?;
             }
@@ -233,10 +229,10 @@ impl Consumer {
 
     /// Reports that a recording has ended.
     async fn ended(&mut self, request: u64, error: &str) -> io::Result<()> {
-        let mut reply = Vec::new();
-        let mut message = Message::new(&mut reply);
-        message.uint(1, 1);
-        message.text(3, error);
+        let reply = Message::encode(|message| {
+            message.uint(1, 1);
+            message.text(3, error);
+        });
         self.reply(request, true, false, reply).await
     }
 

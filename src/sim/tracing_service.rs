@@ -116,10 +116,8 @@ impl TracingService {
 
     /// Sends a command of `GetAsyncCommandResponse`, given by its field number.
     pub fn command(&self, field: u32, fill: impl FnOnce(&mut Message<'_>)) {
-        let mut bytes = Vec::new();
-        Message::new(&mut bytes).message(field, fill);
         // A service that has ended sends nothing.
-        let _ = self.commands.send(bytes);
+        let _ = self.commands.send(Message::encode(|command| command.message(field, fill)));
     }
 
     /// Sets up and starts a recording whose chunks go to buffer 1.
@@ -142,12 +140,16 @@ impl TracingService {
 
     /// Waits until the received messages satisfy a condition.
     pub async fn until(&self, condition: impl FnMut(&TracingSeen) -> bool) -> TracingSeen {
-        let mut seen = self.seen.clone();
-        let found = seen.wait_for(condition).await.map(|seen| seen.clone());
-        match found {
-            Ok(seen) => seen,
-            Err(_) => std::future::pending().await,
-        }
+        wait_until(&self.seen, condition).await
+    }
+}
+
+/// Waits until a value satisfies a condition, forever if its sender has ended.
+pub(super) async fn wait_until<T: Clone>(seen: &watch::Receiver<T>, condition: impl FnMut(&T) -> bool) -> T {
+    let found = seen.clone().wait_for(condition).await.map(|seen| seen.clone());
+    match found {
+        Ok(seen) => seen,
+        Err(_) => std::future::pending().await,
     }
 }
 
@@ -200,7 +202,9 @@ impl Producer<'_> {
                     0 => return Ok(()),
                     count => frames.push(&buffer[..count]),
                 },
-                Some(order) = commands_to_send.recv(), if self.commands.is_some() => self.reply(self.commands.unwrap_or(0), true, true, order, &[]).await?,
+                Some(command) = commands_to_send.recv(), if self.commands.is_some() => {
+                    self.reply(self.commands.unwrap_or(0), true, true, command, &[]).await?;
+                }
                 () = tokio::time::sleep(std::time::Duration::from_micros(100)), if overwrites => self.overwrite_headers()?,
                 else => std::future::pending().await,
             }
@@ -228,9 +232,9 @@ impl Producer<'_> {
             "GetAsyncCommand" => {
                 self.commands = Some(frame.request);
                 if !self.behavior.files_at_once {
-                    let mut setup = Vec::new();
-                    Message::new(&mut setup)
-                        .message(3, |setup| self.behavior.page_kb.iter().for_each(|size| setup.uint(1, (*size).into())));
+                    let setup = Message::encode(|command| {
+                        command.message(3, |setup| self.behavior.page_kb.iter().for_each(|size| setup.uint(1, (*size).into())));
+                    });
                     let files = self.make_memory()?;
                     self.reply(frame.request, true, true, setup, &files).await?;
                 }
@@ -241,8 +245,7 @@ impl Producer<'_> {
                 return self.reply(frame.request, in_order, false, Vec::new(), &files).await;
             }
             "InitializeConnection" if self.behavior.without_memory => {
-                let mut reply = Vec::new();
-                Message::new(&mut reply).uint(3, 1);
+                let reply = Message::encode(|reply| reply.uint(3, 1));
                 return self.reply(frame.request, in_order, false, reply, &[]).await;
             }
             "CommitData" => {

@@ -52,6 +52,7 @@ impl Kind {
 
     /// Returns its metadata. The runtime's own events have neither names nor fields on the wire.
     pub(super) fn metadata(self, own_provider: &str) -> Metadata {
+        use FieldType::{Double, Int32, Single, String};
         let (provider, event_id, version, level, keywords) = match self {
             Self::SuspendBegin => (RUNTIME, 9, 1, 4, COLLECTIONS),
             Self::SuspendEnd => (RUNTIME, 8, 1, 4, COLLECTIONS),
@@ -79,19 +80,40 @@ impl Kind {
             Self::RundownComplete => (RUNDOWN, 146, 1, 4, 0),
         };
         let (name, fields) = match self {
-            Self::Custom => {
-                ("Item", vec![field("id", FieldType::Int32), field("name", FieldType::String), field("value", FieldType::Double)])
-            }
-            Self::Counter => ("EventCounters", payload_of(counter_fields())),
-            Self::CounterSum => ("EventCounters", payload_of(sum_fields())),
-            Self::ProcessInfo => (
-                "ProcessInfo",
-                vec![
-                    field("CommandLine", FieldType::String),
-                    field("OSInformation", FieldType::String),
-                    field("ArchInformation", FieldType::String),
-                ],
+            Self::Custom => ("Item", fields([("id", Int32), ("name", String), ("value", Double)])),
+            // An EventCounter that reports a mean, and one that reports an increment.
+            Self::Counter => (
+                "EventCounters",
+                self_describing([
+                    ("Name", String),
+                    ("DisplayName", String),
+                    ("Mean", Double),
+                    ("StandardDeviation", Double),
+                    ("Count", Int32),
+                    ("Min", Double),
+                    ("Max", Double),
+                    ("IntervalSec", Single),
+                    ("Series", String),
+                    ("CounterType", String),
+                    ("Metadata", String),
+                    ("DisplayUnits", String),
+                ]),
             ),
+            Self::CounterSum => (
+                "EventCounters",
+                self_describing([
+                    ("Name", String),
+                    ("DisplayName", String),
+                    ("DisplayRateTimeScale", String),
+                    ("Increment", Double),
+                    ("IntervalSec", Single),
+                    ("Metadata", String),
+                    ("Series", String),
+                    ("CounterType", String),
+                    ("DisplayUnits", String),
+                ]),
+            ),
+            Self::ProcessInfo => ("ProcessInfo", fields(["CommandLine", "OSInformation", "ArchInformation"].map(|name| (name, String)))),
             _ => ("", Vec::new()),
         };
         let (provider, name) = (provider.to_owned(), name.to_owned());
@@ -99,30 +121,14 @@ impl Kind {
     }
 }
 
-fn field(name: &str, kind: FieldType) -> Field {
-    Field { name: name.to_owned(), kind }
+fn fields<const N: usize>(fields: [(&str, FieldType); N]) -> Vec<Field> {
+    fields.map(|(name, kind)| Field { name: name.to_owned(), kind }).into()
 }
 
 /// Wraps fields as EventSource does for self-describing events.
-fn payload_of(fields: Vec<Field>) -> Vec<Field> {
-    vec![field("", FieldType::Object(vec![field("Payload", FieldType::Object(fields))]))]
-}
-
-/// Fields of an EventCounter that reports an increment.
-fn sum_fields() -> Vec<Field> {
-    use FieldType::{Double, Single, String};
-    let fields = [
-        ("Name", String),
-        ("DisplayName", String),
-        ("DisplayRateTimeScale", String),
-        ("Increment", Double),
-        ("IntervalSec", Single),
-        ("Metadata", String),
-        ("Series", String),
-        ("CounterType", String),
-        ("DisplayUnits", String),
-    ];
-    fields.into_iter().map(|(name, kind)| field(name, kind)).collect()
+fn self_describing<const N: usize>(wrapped: [(&str, FieldType); N]) -> Vec<Field> {
+    let payload = fields([("Payload", FieldType::Object(fields(wrapped)))]);
+    fields([("", FieldType::Object(payload))])
 }
 
 pub(super) fn sum_payload(name: &str, display: &str, unit: &str, increment: f64) -> Vec<u8> {
@@ -136,26 +142,6 @@ pub(super) fn sum_payload(name: &str, display: &str, unit: &str, increment: f64)
         payload.put_utf16z(text);
     }
     payload
-}
-
-/// Fields of an EventCounter that reports a mean.
-fn counter_fields() -> Vec<Field> {
-    use FieldType::{Double, Int32, Single, String};
-    let fields = [
-        ("Name", String),
-        ("DisplayName", String),
-        ("Mean", Double),
-        ("StandardDeviation", Double),
-        ("Count", Int32),
-        ("Min", Double),
-        ("Max", Double),
-        ("IntervalSec", Single),
-        ("Series", String),
-        ("CounterType", String),
-        ("Metadata", String),
-        ("DisplayUnits", String),
-    ];
-    fields.into_iter().map(|(name, kind)| field(name, kind)).collect()
 }
 
 pub(super) fn counter_payload(name: &str, display: &str, unit: &str, mean: f64) -> Vec<u8> {
