@@ -270,6 +270,9 @@ mod tests {
             (&[0.0, 99.0, 95.0, 90.0, 180.0, 101.2], Some(("CPU 101 % of a core", 4))),
             (&[99.0, 95.0, 89.9, 180.0, 101.2], None),
             (&[1.0, 99.0, 95.0, f64::NAN, 180.0, 101.2], Some(("CPU 101 % of a core", 4))),
+            (&[99.0, 95.0, 90.0, 180.0, f64::NAN], Some(("CPU 180 % of a core", 4))),
+            // Never known for a process in another pid namespace.
+            (&[f64::NAN; 6], None),
         ] {
             let found = busy_core_finding(&scans(percent), &Thresholds::default()).map(|(finding, age)| (finding.text, age.as_secs()));
             assert_eq!(found.as_ref().map(|(text, age)| (text.as_str(), *age)), expected, "{percent:?}");

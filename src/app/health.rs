@@ -261,10 +261,10 @@ fn gen2_growth(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(
     grows.then_some((from, to, end.abs_diff(begin)))
 }
 
-/// Returns the smallest of the latest `count` values; `None` if there are fewer.
+/// Returns the smallest known one of the latest `count` values; `None` if there are fewer values, or none of them is known.
 fn min_of_latest(history: &[(i64, f64)], count: usize) -> Option<f64> {
     let recent = &history[history.len().checked_sub(count)?..];
-    Some(recent.iter().map(|(_, value)| *value).fold(f64::INFINITY, f64::min))
+    recent.iter().map(|(_, value)| *value).filter(|value| !value.is_nan()).reduce(f64::min)
 }
 
 /// Returns the share of the latest requests that failed, if several did.
@@ -305,7 +305,8 @@ fn induced_rate(counters: &CountersSnapshot) -> Option<f64> {
 /// Returns the finding for a process that constantly uses a core, and for how long. `cpu` holds the latest scans: percent of one core, oldest first,
 /// each with its time in nanoseconds.
 pub(super) fn busy_core_finding(cpu: &[(i64, f64)], thresholds: &Thresholds) -> Option<(Finding, Duration)> {
-    let (least, (_, now)) = (min_of_latest(cpu, BUSY_SCANS)?, *cpu.last()?);
+    let least = min_of_latest(cpu, BUSY_SCANS)?;
+    let now = cpu.iter().rev().map(|(_, percent)| *percent).find(|percent| !percent.is_nan())?;
     let is_busy = |percent: f64| percent.is_nan() || percent >= thresholds.of(Threshold::Cpu);
     // The time between two scans is attributed to the later one.
     let since = cpu.iter().rev().take_while(|(_, percent)| is_busy(*percent)).last().map_or(0, |(at, _)| *at);
