@@ -71,6 +71,9 @@ pub(super) fn update_automatic(state: &mut State) -> Vec<Effect> {
 
 /// Returns when [`update_automatic`] next has something to do.
 pub(super) fn deadline(state: &State) -> Option<Duration> {
+    if state.pending_quit.is_some() {
+        return None;
+    }
     let begins = due(state).into_iter().map(|(_, at)| at);
     let ends = state
         .watches

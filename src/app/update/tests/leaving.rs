@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use crate::app::test_app::{TestApp, recording};
-use crate::app::{Effect, Msg};
+use crate::app::{AutoWatch, Effect, Form, Msg};
 use crate::model::{Outcome, Phase, RecordingId, StoppedBy};
 
 const ID: RecordingId = RecordingId(1);
@@ -66,6 +66,20 @@ fn quit_completes_when_recordings_are_finished() {
     assert_eq!(app.take_effects(), []);
     app.send(finished());
     assert_eq!(app.take_effects(), [Effect::Quit { keep_recording: false }]);
+}
+
+/// A deadline that has passed without effect would wake up the program again and again.
+#[test]
+fn automatic_watches_are_not_due_while_quitting() {
+    for watch in [AutoWatch::Selected, AutoWatch::All] {
+        let mut app = recorded();
+        app.press("qy");
+        app.take_effects();
+        app.state.options.watch = watch;
+        app.wait(5_500);
+        assert_eq!(app.take_effects(), []);
+        assert_eq!(app.state.next_deadline(app.now), Some(Duration::from_secs(1)), "{watch:?}");
+    }
 }
 
 #[test]

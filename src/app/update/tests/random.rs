@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use std::time::Duration;
 
 use crate::app::test_app::{TestApp, published, recording, sample_processes, variables, walked_heap};
-use crate::app::{Clipboard, Effect, JobResult, Msg, Ticket};
+use crate::app::{AutoWatch, Clipboard, Effect, JobResult, Msg, Ticket};
 use crate::model::{
     FileContents, FileKind, KernelTrace, Outcome, Phase, ProcessKey, Recording, RecordingId, SafeText, StoppedBy, TraceFile,
 };
@@ -87,8 +87,9 @@ proptest! {
     /// For any messages: no panic, a valid selection, effects only for valid targets, a deadline that advances once reached, and a frame that
     /// renders.
     #[test]
-    fn random_messages_keep_the_state_valid(messages in prop::collection::vec((any_msg(), 0_u64..5000), 1..80), readonly: bool) {
-        let options = crate::app::Options { readonly, ..crate::app::test_app::options() };
+    fn random_messages_keep_the_state_valid(messages in prop::collection::vec((any_msg(), 0_u64..5000), 1..80), readonly: bool, watches: bool) {
+        let watch = if watches && !readonly { AutoWatch::Selected } else { AutoWatch::Never };
+        let options = crate::app::Options { readonly, watch, ..crate::app::test_app::options() };
         let mut app = TestApp::with(options, 120, 40);
         app.send(Msg::Processes(sample_processes()));
         for (msg, wait) in messages {
