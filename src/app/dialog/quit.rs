@@ -52,9 +52,11 @@ impl Quit {
                 "Keep recording: quit the dashboard; recordings continue in this terminal until Ctrl-C or their process ends.".to_owned(),
             );
         }
-        if self.jobs > 0 {
-            effects.push("A command is still running in a process; it finishes without dn-top, and its result is not shown.".to_owned());
-        }
+        effects.extend(match self.jobs {
+            0 => None,
+            1 => Some("A command is still running in a process; it finishes without dn-top, and its result is not shown.".to_owned()),
+            n => Some(format!("{n} commands are still running in processes; they finish without dn-top, and their results are not shown.")),
+        });
         effects
     }
 }

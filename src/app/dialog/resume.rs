@@ -30,7 +30,7 @@ impl Form {
 
 impl Resume {
     pub(super) fn effects(&self, form: &Form) -> Vec<String> {
-        let what = if form.resumes_all() {
+        let what = if form.resumes_all() && self.waiting > 1 {
             format!("{} processes run their first instructions.", self.waiting)
         } else {
             format!("{} runs its first instructions.", self.name)

@@ -138,4 +138,7 @@ fn quit_during_a_dump_needs_confirmation() {
     assert_eq!(app.take_effects(), []);
     app.press("→⏎");
     assert_eq!(app.take_effects(), [Effect::Quit { keep_recording: false }]);
+    for (jobs, expected) in [(1, "A command is still running in a process;"), (2, "2 commands are still running in processes;")] {
+        assert!(Form::quit(0, jobs).effects()[0].starts_with(expected));
+    }
 }

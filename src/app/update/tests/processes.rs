@@ -131,6 +131,11 @@ fn one_or_all_suspended_processes_are_resumed() {
     app.state.list.select(crate::model::ProcessKey { pid: 1, started: 10 });
     app.press("R");
     assert!(app.state.overlay.is_none() && app.last_toast().contains("is not suspended at startup"));
+    // One of one.
+    app.send(Msg::Processes(vec![waiting(2)]));
+    app.state.list.select(crate::model::ProcessKey { pid: 2, started: 20 });
+    app.press("R ↓ →");
+    assert_eq!(super::forms::form(&app).effects()[0], "w2 runs its first instructions.");
 }
 
 /// Adds each process, shows its environment, watches, records and dumps it, and removes it.
