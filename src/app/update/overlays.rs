@@ -66,8 +66,8 @@ pub(in crate::app) fn accept(state: &mut State) -> Vec<Effect> {
         },
         Some(Overlay::Profiles(picker)) => {
             let profiles = picker.names(picked);
-            if profiles == [SLOW_PROFILE] && state.tagged().is_empty() {
-                return process::why_slow(state);
+            if profiles == [SLOW_PROFILE] {
+                return tagged::why_slow(state);
             }
             let options = TraceOptions::of_profiles(&profiles);
             tagged::start_trace(state, picker.subject, options)

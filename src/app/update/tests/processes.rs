@@ -223,14 +223,21 @@ fn tagged_processes_are_recorded_and_watched_together() {
 
 #[test]
 fn slowdown_recording_covers_all_tagged_processes() {
-    let mut app = TestApp::populated(120, 40);
-    app.press("/!search⏎gssss");
-    let selected = app.selected_name();
-    app.take_effects();
-    app.press("F");
-    assert_eq!(effects_for(&app.take_effects()), [("start", 4242), ("start", 660), ("start", 901)]);
-    assert!(app.last_toast().starts_with("1 of 4 tagged processes: "), "{:?}", app.toast_texts());
-    assert_eq!((app.selected_name(), app.state.tab), (selected, crate::app::Tab::Slowdown));
+    for keys in ["F", "T↑⏎"] {
+        let mut app = TestApp::populated(120, 40);
+        app.press("/!search⏎gssss");
+        let selected = app.selected_name();
+        app.take_effects();
+        app.press(keys);
+        let effects = app.take_effects();
+        assert_eq!(effects_for(&effects), [("start", 4242), ("start", 660), ("start", 901)], "{keys}");
+        let is_limited = |effect: &Effect| matches!(effect, Effect::StartTrace { options, .. } if options.duration.is_some());
+        assert!(effects.iter().all(is_limited), "{keys}");
+        assert!(app.last_toast().starts_with("1 of 4 tagged processes: "), "{:?}", app.toast_texts());
+        assert_eq!((app.selected_name(), app.state.tab), (selected, crate::app::Tab::Slowdown));
+        // The default profiles stay unchanged.
+        assert_eq!(app.state.profiles(), crate::clr::DASHBOARD_PROFILES);
+    }
 }
 
 #[test]
