@@ -17,6 +17,10 @@ const WHEEL: usize = 3;
 const DOUBLE_CLICK: Duration = Duration::from_millis(400);
 
 pub(super) fn mouse(state: &mut State, event: MouseEvent) -> Vec<Effect> {
+    // As for keys: what is not shown cannot be clicked.
+    if state.layout().too_small {
+        return Vec::new();
+    }
     let (x, y) = (event.column, event.row);
     match event.kind {
         MouseEventKind::ScrollUp => wheel(state, x, y, Action::Up),

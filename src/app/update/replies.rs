@@ -27,7 +27,7 @@ pub(super) fn processes(state: &mut State, mut processes: Vec<Process>) -> Vec<E
     // A dialog about a process that has ended must not be confirmed.
     let orphan = state.overlay.as_ref().and_then(|overlay| overlay.subject()).filter(|subject| !alive(subject.key)).cloned();
     if let Some(subject) = orphan {
-        state.overlay = None;
+        (state.overlay, state.line) = (None, None);
         state.notify(Level::Warning, format!("{subject} has ended; the action was not carried out."));
     }
     if let Some(pause) = &mut state.pause {

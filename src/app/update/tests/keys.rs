@@ -242,6 +242,25 @@ fn too_small_terminal_ignores_all_keys_except_quit() {
     assert_eq!(app.take_effects(), []);
     app.press("q");
     assert_eq!(app.take_effects(), [Effect::Quit { keep_recording: false }]);
+
+    // A dialog that was open before is not shown, either.
+    let mut app = TestApp::populated(120, 40);
+    app.press("py");
+    app.send(Msg::Resize(30, 8));
+    for (x, y) in (0..30).flat_map(|x| (0..8).map(move |y| (x, y))) {
+        app.click(x, y);
+    }
+    assert_eq!(app.take_effects(), []);
+    assert!(matches!(app.state.overlay, Some(Overlay::Form(_))));
+}
+
+#[test]
+fn a_filter_closes_with_the_list_of_an_ended_process() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("T/gc");
+    assert_eq!(app.state.context(), Context::Line);
+    app.send(Msg::Processes(sample_processes().into_iter().skip(1).collect()));
+    assert_eq!(app.state.context(), Context::List);
 }
 
 #[test]
