@@ -8,7 +8,7 @@ use crate::app::action::{Action, Context, Entry, Status, TABLE};
 use crate::app::dialog::{Overlay, Reader};
 use crate::app::{Effect, State, typing};
 
-use super::warn;
+use super::{overlays, warn};
 
 pub(in crate::app) fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
     // Key repeats count, but releases, which some terminals report, must not trigger the action again.
@@ -106,6 +106,7 @@ fn apply(state: &mut State, purpose: LinePurpose, input: tui_input::Input) {
             let filter = Filter::new(input.value());
             if let Some(reader) = state.overlay.as_mut().and_then(Overlay::reader) {
                 *reader = Reader { scroll: 0, search: filter };
+                overlays::show_new_output(state);
             } else if let Some(list) = state.overlay.as_mut().and_then(Overlay::list_mut) {
                 list.set_filter(filter);
             }

@@ -158,7 +158,7 @@ pub(in crate::app) fn follow_log(state: &State) -> Option<Effect> {
 }
 
 /// Shows new output once the end is reached.
-fn show_new_output(state: &mut State) {
+pub(super) fn show_new_output(state: &mut State) {
     if let Some(Overlay::Output(view)) = &mut state.overlay
         && let Some(job) = view.ticket.and_then(|ticket| state.jobs.find(ticket))
     {

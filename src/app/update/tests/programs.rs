@@ -88,6 +88,14 @@ fn program_output_is_followed_until_scrolled_up() {
     assert_eq!(shown(&app), (200, 0), "and goes on from the end");
     app.press("/line␣1⏎");
     assert_eq!(shown(&app).0, 119, "both words");
+    // A search starts at the end, with all output.
+    app.press("↑");
+    write(&mut app, 250);
+    assert_eq!(shown(&app).0, 119);
+    app.press("/⏎");
+    assert_eq!(shown(&app).0, 119, "nothing is typed yet");
+    app.press("/␣⏎");
+    assert_eq!(shown(&app), (133, 0));
     // Output is collected while it is not shown, and can be opened again, even after the program has exited.
     app.press("⎋");
     write(&mut app, 300);
