@@ -1,5 +1,6 @@
 //! The action log: current and past recordings and jobs, with process, time and result. Entries outlive their processes.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::jobs::Job;
@@ -121,13 +122,20 @@ impl Activity<'_> {
     pub fn files(&self) -> Vec<String> {
         match self {
             Self::Recording(TrackedRecording { value: Recording { kernel: Some(_), .. }, .. }) => Vec::new(),
-            Self::Recording(tracked) => vec![tracked.value.file.to_string_lossy().into_owned()],
+            Self::Recording(TrackedRecording { value: Recording { phase: Phase::Done(outcome), .. }, .. }) => {
+                outcome.file.iter().map(|file| copyable(file)).collect()
+            }
+            Self::Recording(tracked) => vec![copyable(&tracked.value.file)],
             Self::Job(job) => match &job.ended {
                 Some((_, Ok(result))) => result.files.iter().map(ToString::to_string).collect(),
-                _ => job.kind.output().map(|file| sanitize(&file.to_string_lossy())).into_iter().collect(),
+                _ => job.kind.output().map(copyable).into_iter().collect(),
             },
         }
     }
+}
+
+fn copyable(path: &Path) -> String {
+    sanitize(&path.to_string_lossy())
 }
 
 impl State {

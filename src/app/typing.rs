@@ -33,8 +33,10 @@ pub(super) fn key(input: &mut Input, event: &KeyEvent) -> bool {
 
 /// Inserts pasted text as a single line.
 pub(super) fn paste(input: &mut Input, text: &str) {
-    let room = MAX_LENGTH.saturating_sub(input.value().len());
-    for c in sanitize(text.trim_matches(['\r', '\n'])).chars().take(room) {
+    for c in sanitize(text.trim_matches(['\r', '\n'])).chars() {
+        if input.value().len() >= MAX_LENGTH {
+            break;
+        }
         input.handle(InputRequest::InsertChar(if c == char::REPLACEMENT_CHARACTER { ' ' } else { c }));
     }
 }

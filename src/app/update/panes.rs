@@ -12,7 +12,7 @@ use crate::app::toast::Level;
 use crate::app::{Activity, Answer, Column, Content, Cursor, Effect, Focus, Form, FrameStats, OutputView, State, Tab};
 
 use super::{files, overlays, process, watching};
-use crate::model::{Process, TraceOptions, default_dump_path, reachable_path};
+use crate::model::{Process, ProcessKey, TraceOptions, default_dump_path, reachable_path, sanitize};
 
 /// Moves in the overlay or the focused pane.
 pub(in crate::app) fn step(state: &mut State, step: Step) {
@@ -222,24 +222,22 @@ fn choose_recording(state: &mut State, step: Step) {
 
 /// Shows the process of the selected job, or its program's output.
 pub(in crate::app) fn open_job(state: &mut State) {
-    if let Some(Activity::Job(job)) = state.selected_activity()
-        && job.kind.output().is_some()
-    {
-        state.overlay = Some(Overlay::Output(OutputView::new(job)));
-        return;
-    }
-    let goal = state.selected_activity().map(|activity| {
-        let recording = match activity {
-            Activity::Recording(tracked) => Some(tracked.value.id),
-            Activity::Job(_) => None,
-        };
-        (activity.key(), recording)
-    });
-    let Some((key, recording)) = goal else { return };
-    if !go_to(state, key) {
-        return;
-    }
-    if recording.is_some() {
+    let Some(activity) = state.selected_activity() else { return };
+    let key = activity.key();
+    let recording = match activity {
+        Activity::Recording(tracked) => Some(tracked.value.id),
+        Activity::Job(job) if job.kind.output().is_some() => {
+            state.overlay = Some(Overlay::Output(OutputView::new(job)));
+            return;
+        }
+        Activity::Job(job) if key.pid == 0 => {
+            let text = format!("The {} job concerns no process.", job.kind.title());
+            super::warn(state, text);
+            return;
+        }
+        Activity::Job(_) => None,
+    };
+    if go_to(state, key) && recording.is_some() {
         state.tab = Tab::Trace;
         // Switch the details now, so that a later switch does not reset the chosen recording.
         state.details.reset(Some(key), state.now.elapsed);
@@ -248,7 +246,7 @@ pub(in crate::app) fn open_job(state: &mut State) {
 }
 
 /// Selects a process, even if the filter hides it, or notifies that it has ended.
-pub(in crate::app) fn go_to(state: &mut State, key: crate::model::ProcessKey) -> bool {
+pub(in crate::app) fn go_to(state: &mut State, key: ProcessKey) -> bool {
     if !state.list.select(key) && state.list.find(key).is_some() {
         state.list.set_filter("");
         state.list.select(key);
@@ -343,7 +341,7 @@ fn copyable(state: &State) -> Vec<CopyItem> {
     {
         activity.files().into_iter().for_each(|file| add("file", file));
         let now = state.now;
-        let log = |only: Option<crate::model::ProcessKey>| {
+        let log = |only: Option<ProcessKey>| {
             let all = state.activity();
             let wanted = all.iter().rev().filter(|other| only.is_none_or(|key| other.key() == key));
             wanted.map(|other| other.entry(now)).collect::<Vec<_>>().join("\n")
@@ -357,7 +355,7 @@ fn copyable(state: &State) -> Vec<CopyItem> {
         add(label, text);
     }
     if let Some(tracked) = state.shown_recording() {
-        add("trace file", tracked.value.file.to_string_lossy().into_owned());
+        Activity::Recording(tracked).files().into_iter().for_each(|file| add("trace file", file));
         add("tracepoints", tracked.value.kernel.as_ref().map(ToString::to_string).unwrap_or_default());
     }
     if let Some(row) = state.selected() {
@@ -368,7 +366,7 @@ fn copyable(state: &State) -> Vec<CopyItem> {
         }
         add("name", process.name.to_string());
         add("command line", process.command_line.to_string());
-        add("socket", process.socket.as_ref().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default());
+        add("socket", process.socket.as_ref().map(|path| sanitize(&path.to_string_lossy())).unwrap_or_default());
         add("container", process.container.as_deref().unwrap_or_default().to_owned());
         add("reason", process.contact.reason().unwrap_or_default().to_owned());
     }

@@ -3,10 +3,10 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButto
 use crate::app::action::Context;
 use crate::app::dialog::Found;
 use crate::app::pane::Focus;
-use crate::app::test_app::{TestApp, process, sample_processes, variables};
+use crate::app::test_app::{TestApp, process, recording, sample_processes, variables};
 use crate::app::{Clipboard, Column, Effect, Msg, Overlay, Tab};
 use crate::clr::profiles;
-use crate::model::{FileKind, TraceFile};
+use crate::model::{FileKind, Phase, Recording, TraceFile};
 
 #[test]
 fn keys_switch_between_contexts() {
@@ -117,6 +117,31 @@ fn copy_menu_omits_masked_secrets() {
     assert!(!offered(&mut app).iter().any(|text| text.contains("sk-live")));
     app.press("v");
     assert_eq!(offered(&mut app)[0], "sk-live-0123456789");
+}
+
+#[test]
+fn copied_paths_contain_no_control_characters() {
+    let mut app = TestApp::populated(120, 40);
+    let mut processes = sample_processes();
+    processes[0].socket = Some("/tmp/a\nb\u{1b}-socket".into());
+    app.send(Msg::Processes(processes));
+    app.press("t");
+    let Recording { mut file, .. } = recording(1, 5, Phase::Recording);
+    file.set_file_name("a\nb\u{1b}.nettrace");
+    app.send(Msg::Recording(Box::new(Recording { file, ..recording(1, 5, Phase::Recording) })));
+    app.press("y");
+    let Some(Overlay::Copy(menu)) = &app.state.overlay else { panic!("no menu") };
+    let text = |label| menu.items.iter().find(|item| item.label == label).map(|item| item.text.as_str());
+    assert_eq!(text("trace file"), Some("/srv/app/a b\u{fffd}.nettrace"));
+    assert_eq!(text("socket"), Some("/tmp/a b\u{fffd}-socket"));
+}
+
+#[test]
+fn pasted_text_is_limited_in_bytes() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("/");
+    app.send(Msg::Paste("日".repeat(5000)));
+    assert_eq!(app.state.line.as_ref().map(|line| line.input.value().len()), Some(4098));
 }
 
 #[test]

@@ -106,6 +106,15 @@ fn program_output_is_followed_until_scrolled_up() {
 }
 
 #[test]
+fn a_job_of_no_process_leads_to_none() {
+    let mut app = single_process("9.0.0");
+    app.press("P⇥y");
+    app.take_effects();
+    app.press("⏎0⏎");
+    assert_eq!(app.last_toast(), "The port job concerns no process.");
+}
+
+#[test]
 fn diagnostic_port_is_served_and_closed() {
     let mut app = single_process("9.0.0");
     app.press("P⌃u");
