@@ -134,7 +134,7 @@ impl OpenFile {
     /// Moves the cursor by a number of steps.
     pub(super) fn step(&mut self, steps: i64) {
         let Some(end) = self.end.filter(|end| *end > 0) else { return };
-        let at = self.cursor.unwrap_or(end) + (end / CURSOR_STEPS).max(1) * steps;
+        let at = self.cursor.unwrap_or(end).saturating_add((end / CURSOR_STEPS).max(1) * steps);
         self.cursor = (at < end).then_some(at.max(0));
         self.ticket = None;
     }

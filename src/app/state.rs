@@ -182,7 +182,7 @@ impl State {
         }
         self.list.replace(self.files.iter().map(OpenFile::process).collect(), self.now.elapsed);
         // Sorting again would reverse the order.
-        if are_first {
+        if are_first && self.list.sort().column != Column::Name {
             self.list.sort_by(Column::Name);
         }
         (self.tab, self.focus) = (Tab::Trace, Focus::Detail);

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::app::action::Context;
 use crate::app::test_app::{TestApp, options, recording, sample_processes};
-use crate::app::{Effect, Focus, Msg, Options, RowKind, Tab, Ticket};
+use crate::app::{Column, Effect, Focus, Msg, Options, RowKind, Sort, Tab, Ticket};
 use crate::model::{FileContents, FileKind, Outcome, Phase, Span, StoppedBy, TraceFile};
 use crate::ui::tests::analysis::{empty, scripted};
 use crate::ui::tests::scenes::opened;
@@ -17,6 +17,11 @@ fn read_request(app: &mut TestApp) -> (Ticket, Option<Span>) {
 #[test]
 fn files_are_read_at_startup() {
     let file = |name: &str| TraceFile { kind: FileKind::Trace, path: name.into(), bytes: 1000, process_id: 7, start_unix_ms: 1 };
+    let by_name = Sort { column: Column::Name, descending: false };
+    for sort in [Sort::default(), by_name] {
+        let app = TestApp::with(Options { files: vec![file("/x/b"), file("/x/a")], sort, ..options() }, 120, 40);
+        assert_eq!(app.selected_name(), "a", "{sort:?}");
+    }
     let mut app = TestApp::with(Options { files: vec![file("/x/b"), file("/x/a")], ..options() }, 120, 40);
     app.send(Msg::Tick);
     let effects = app.take_effects();
@@ -71,6 +76,14 @@ fn time_range_is_selected_and_stale_replies_are_dropped() {
     assert_eq!((events(&app), app.state.open_file().unwrap().status()), (77, "complete"));
     app.press("B");
     assert_eq!(app.take_effects(), [], "it is shown already");
+}
+
+#[test]
+fn range_of_a_file_with_impossible_times_stays_within_it() {
+    let mut app = opened(120, 40);
+    app.state.open_file_mut().unwrap().end = Some(i64::MAX);
+    app.press("}");
+    assert_eq!(app.state.open_file().unwrap().span(), None);
 }
 
 #[test]
