@@ -233,12 +233,9 @@ impl State {
         self.selected_subject().map_or_else(|| "dn-top".to_owned(), |subject| format!("{subject} - dn-top"))
     }
 
-    fn is_typing_filter(&self) -> bool {
-        self.line.as_ref().is_some_and(|line| line.purpose == LinePurpose::Filter)
-    }
-
     pub fn layout(&self) -> Layout {
         let containers = self.list.rows().iter().any(|row| row.process.container.is_some());
+        let is_typing_filter = self.line.as_ref().is_some_and(|line| line.purpose == LinePurpose::Filter);
         let input = LayoutInput {
             detail_focused: self.focus == Focus::Detail,
             zoomed: self.zoomed,
@@ -248,7 +245,7 @@ impl State {
             row_kind: self.row_kind(),
             tab: self.tab,
             // While a filter is typed, the panes do not move with each letter.
-            rows: if self.is_typing_filter() { self.list.rows().len() } else { self.list.len().max(1) },
+            rows: if is_typing_filter { self.list.rows().len() } else { self.list.len().max(1) },
             columns: self.options.columns,
         };
         Layout::new(self.size.0, self.size.1, input)
@@ -347,7 +344,7 @@ impl State {
     pub(super) fn suspended(&self) -> impl Iterator<Item = Subject> {
         let waits =
             |row: &&Row| row.exited_at.is_none() && row.process.run_state == RunState::Suspended && row.process.contact.is_attachable();
-        self.list.rows().iter().filter(waits).map(|row| Subject { key: row.process.key, name: row.process.name.clone() })
+        self.list.rows().iter().filter(waits).map(|row| Subject::of(&row.process))
     }
 
     /// Returns the processes connected to the served diagnostic port.
@@ -356,6 +353,6 @@ impl State {
     }
 
     pub(super) fn selected_subject(&self) -> Option<Subject> {
-        self.selected().map(|row| Subject { key: row.process.key, name: row.process.name.clone() })
+        self.selected().map(|row| Subject::of(&row.process))
     }
 }

@@ -63,7 +63,6 @@ const ABOUT_PATH: &str = "absolute path in the target's file system";
 impl Form {
     /// Creates the form for changing a process.
     pub(in crate::app) fn control(process: &Process, change: Change) -> Self {
-        let subject = Subject { key: process.key, name: process.name.clone() };
         let suspended = process.run_state == RunState::Suspended;
         let purpose = Purpose::Control(Control { change, name: process.name.clone(), suspended });
         let path = || Question::text("Path", "", ABOUT_PATH);
@@ -84,14 +83,13 @@ impl Form {
             }
             Change::StartupProfiler => vec![class(), path()],
         };
-        Self::new(Some(subject), purpose, questions)
+        Self::new(Some(Subject::of(process)), purpose, questions)
     }
 
     /// Returns the requested change, or the invalid field and the reason.
     pub(in crate::app) fn control_request(&self, change: Change) -> Result<ControlRequest, (usize, String)> {
-        let at = |question: usize| move |problem: String| (question, problem);
         let name = || EnvironmentName::new(self.typed(0)).map_err(|invalid| (0, format!("Invalid variable name: {invalid}.")));
-        let path = |question: usize| target_path(self.typed(question)).map_err(at(question));
+        let path = |question: usize| target_path(self.typed(question)).map_err(|problem| (question, problem));
         let class = || self.typed(0).parse().map_err(|_| (0, "Give the class as 8-4-4-4-12 hexadecimal digits.".to_owned()));
         let wanted = |command: Command, what: &str| ControlRequest { command, data: None, what: what.to_owned() };
         match change {
@@ -129,7 +127,7 @@ impl Control {
         }
     }
 
-    pub(super) fn effects(&self, form: &Form) -> Vec<String> {
+    pub(super) fn effects(&self) -> Vec<String> {
         let name = &self.name;
         let when = if self.suspended { "when it is resumed" } else { "now" };
         match self.change {
@@ -147,13 +145,11 @@ impl Control {
                 "An exception in it ends the process (.NET 9 and newer), and what it loads is never unloaded.".to_owned(),
             ],
             Change::AttachProfiler | Change::StartupProfiler => {
-                let mut effects = vec![format!(
+                let load = format!(
                     "{name} loads this native library into itself {when}, with all the rights of the process. A faulty one crashes it."
-                )];
-                if form.questions.len() > 2 {
-                    effects.push("Only one profiler can be loaded, and many cannot be unloaded.".to_owned());
-                }
-                effects
+                );
+                let only = "Only one profiler can be loaded, and many cannot be unloaded.".to_owned();
+                if self.change == Change::AttachProfiler { vec![load, only] } else { vec![load] }
             }
         }
     }

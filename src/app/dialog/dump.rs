@@ -1,10 +1,10 @@
 //! The dump dialog.
 
+use std::path::Path;
 use std::time::Duration;
 
-use crate::app::Now;
 use crate::ipc::{CommandCode, DumpFlags, DumpKind, DumpRequest, TargetPath};
-use crate::model::{Age, Bytes, OutputName, Process, SafeText, default_dump_path, has_own_root, reachable_path};
+use crate::model::{Age, Bytes, Process, SafeText, has_own_root, reachable_path};
 
 use super::{Form, Purpose, Question, Subject};
 
@@ -42,22 +42,20 @@ const FLAGS: usize = 2;
 const WRITE_RATE: u64 = 200_000_000;
 
 impl Form {
-    /// Creates the form for dumping a process.
-    pub(in crate::app) fn dump(process: &Process, pattern: &OutputName, now: Now) -> Self {
+    /// Creates the form for dumping a process, proposing the path `file`.
+    pub(in crate::app) fn dump(process: &Process, file: &Path) -> Self {
         let facts = Dump {
             bytes: process.usage.heap_dump_bytes(),
             user: process.user.clone().unwrap_or_else(|| format!("uid {}", process.uid).into()),
             elsewhere: has_own_root(process).then(|| Box::new(process.clone())),
         };
-        let subject = Subject { key: process.key, name: process.name.clone() };
-        let path = default_dump_path(process, pattern, now.file_stamp());
         let needs = process.capabilities().unsupported_reason(CommandCode::GenerateCoreDump2);
         let questions = vec![
             Question::choice("Type", OPTIONS, 1),
-            Question::text("Path", path.to_string_lossy(), ""),
+            Question::text("Path", file.to_string_lossy(), ""),
             Question::choice("Also", EXTRA_OPTIONS, 0).refused(needs.map(str::to_owned)),
         ];
-        Self::new(Some(subject), Purpose::Dump(facts), questions)
+        Self::new(Some(Subject::of(process)), Purpose::Dump(facts), questions)
     }
 
     /// Returns the requested dump, or the invalid field and the reason.

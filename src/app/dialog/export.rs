@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::app::Now;
 use crate::model::{Span, TraceFormat, export_stem};
 
-use super::{Field, Form, Purpose, Question, Subject};
+use super::{Form, Purpose, Question, Subject};
 
 #[derive(Debug)]
 pub struct Export {
@@ -54,9 +54,7 @@ impl Form {
             Question::choice("Format", &OPTIONS, 0),
             Question::text("File", &proposed, "a new file, with mode 0600; nothing is overwritten"),
         ];
-        let mut form = Self::new(Some(subject), Purpose::Export(Export { source, span, grows, stem, proposed }), questions);
-        form.focus = Field::Question(FORMAT);
-        form
+        Self::new(Some(subject), Purpose::Export(Export { source, span, grows, stem, proposed }), questions).at_first_field()
     }
 
     /// Updates the proposed path to match the format, unless the user typed another.

@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use tui_input::Input;
 
 use super::Subject;
-use super::close_port::ClosePort;
 use super::control::Control;
 use super::dump::Dump;
 use super::export::Export;
 use super::heap::HeapWalkCost;
-use super::launch::Launch;
+use super::launch;
 use super::perf_map::PerfMap;
-use super::port::Port;
+use super::port::{self, ClosePort};
 use super::producer::ProducerForm;
 use super::quit::Quit;
 use super::resume::Resume;
@@ -45,8 +44,10 @@ pub enum Purpose {
     /// An environment variable, a startup hook or a profiler.
     Control(Control),
     Trace(Trace),
-    Launch(Launch),
-    Port(Port),
+    /// Starting a program.
+    Launch,
+    /// Serving a diagnostic port.
+    Port,
     ClosePort(ClosePort),
     /// Removal of the sockets of killed processes in these directories.
     CleanUp(BTreeSet<PathBuf>),
@@ -115,6 +116,11 @@ impl Form {
         Self { subject, purpose, questions, focus: Field::Button(0), pressed_once: false, problem: None }
     }
 
+    /// Focuses the first field instead of the harmless button.
+    pub(super) fn at_first_field(self) -> Self {
+        Self { focus: Field::Question(0), ..self }
+    }
+
     /// Creates the form for removing the sockets of killed processes.
     pub(in crate::app) fn clean_up(folders: BTreeSet<PathBuf>) -> Self {
         Self::new(None, Purpose::CleanUp(folders), Vec::new())
@@ -128,8 +134,8 @@ impl Form {
             Purpose::Resume(_) => "Resume",
             Purpose::Control(control) => control.title(),
             Purpose::Trace(_) => "Record",
-            Purpose::Launch(_) => "Run a program",
-            Purpose::Port(_) => "Serve a diagnostic port",
+            Purpose::Launch => "Run a program",
+            Purpose::Port => "Serve a diagnostic port",
             Purpose::ClosePort(_) => "Close the diagnostic port",
             Purpose::CleanUp(_) => "Clean up stale sockets",
             Purpose::Producer(producer) => producer.title(),
@@ -147,10 +153,10 @@ impl Form {
             Purpose::Export(export) => export.effects(),
             Purpose::PerfMap(perf_map) => perf_map.effects(self),
             Purpose::Resume(resume) => resume.effects(self),
-            Purpose::Control(control) => control.effects(self),
+            Purpose::Control(control) => control.effects(),
             Purpose::Trace(trace) => trace.effects(self),
-            Purpose::Launch(launch) => launch.effects(self),
-            Purpose::Port(port) => port.effects(self),
+            Purpose::Launch => launch::effects(),
+            Purpose::Port => port::effects(self),
             Purpose::ClosePort(close) => close.effects(),
             Purpose::CleanUp(folders) => clean_up_effects(folders),
             Purpose::Producer(producer) => producer.effects(),
@@ -171,8 +177,8 @@ impl Form {
             Purpose::Trace(_) if self.pressed_once => &["Cancel", "Record, may stall process"],
             Purpose::Trace(_) => &["Cancel", "Record"],
             Purpose::Export(_) => &["Cancel", "Export"],
-            Purpose::Launch(_) => &["Cancel", "Run"],
-            Purpose::Port(_) => &["Cancel", "Serve"],
+            Purpose::Launch => &["Cancel", "Run"],
+            Purpose::Port => &["Cancel", "Serve"],
             Purpose::ClosePort(_) => &["No", "Yes, close it"],
             Purpose::CleanUp(_) => &["No", "Yes, remove them"],
             Purpose::Producer(producer) => producer.buttons(),
@@ -215,8 +221,8 @@ impl Form {
             Purpose::Quit(_)
                 | Purpose::Export(_)
                 | Purpose::Trace(_)
-                | Purpose::Launch(_)
-                | Purpose::Port(_)
+                | Purpose::Launch
+                | Purpose::Port
                 | Purpose::HeapFile(_)
                 | Purpose::Producer(ProducerForm::Begin)
         );
@@ -237,7 +243,7 @@ impl Form {
 
     /// Returns whether a text field has the focus.
     pub fn is_typing(&self) -> bool {
-        matches!(self.focus, Field::Question(at) if self.questions.get(at).is_some_and(|question| matches!(question.reply, Reply::Text(_))))
+        matches!(self.focus, Field::Question(at) if self.text(at).is_some())
     }
 
     /// Returns the focused text field.
@@ -246,6 +252,14 @@ impl Form {
         match self.questions.get_mut(at).map(|question| &mut question.reply) {
             Some(Reply::Text(input)) => Some(input),
             _ => None,
+        }
+    }
+
+    /// Returns the text field of a question.
+    pub(super) fn text(&self, question: usize) -> Option<&Input> {
+        match &self.questions.get(question)?.reply {
+            Reply::Text(input) => Some(input),
+            Reply::Choice(_) => None,
         }
     }
 
@@ -274,10 +288,7 @@ impl Form {
     }
 
     pub(super) fn untrimmed(&self, question: usize) -> &str {
-        match self.questions.get(question).map(|question| &question.reply) {
-            Some(Reply::Text(input)) => input.value(),
-            _ => "",
-        }
+        self.text(question).map_or("", Input::value)
     }
 
     /// Shows a problem and focuses the field to correct.

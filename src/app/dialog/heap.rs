@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::app::Ticket;
 use crate::model::{Age, Bytes, Process};
 
-use super::{Field, Form, Purpose, Question, Subject};
+use super::{Form, Purpose, Question, Subject};
 
 /// Conservative estimate of the heap walk rate, in bytes per second.
 const WALK_RATE: u64 = 100_000_000;
@@ -25,17 +25,14 @@ pub struct HeapWalkCost {
 impl Form {
     /// Creates the form that confirms a heap walk.
     pub(in crate::app) fn heap_walk(process: &Process, heap: Option<u64>, last: Option<Duration>) -> Self {
-        let subject = Subject { key: process.key, name: process.name.clone() };
         let cost = HeapWalkCost { heap, resident: process.usage.rss_bytes, last };
-        Self::new(Some(subject), Purpose::HeapWalk(cost), Vec::new())
+        Self::new(Some(Subject::of(process)), Purpose::HeapWalk(cost), Vec::new())
     }
 
     /// Creates the form for writing a heap to a file, proposing the path `file`.
     pub(in crate::app) fn heap_file(file: &str, walk: Ticket) -> Self {
         let about = "a new file, with mode 0600; nothing is overwritten. One ending in .perfetto-trace is for ui.perfetto.dev";
-        let mut form = Self::new(None, Purpose::HeapFile(walk), vec![Question::text("File", file, about)]);
-        form.focus = Field::Question(0);
-        form
+        Self::new(None, Purpose::HeapFile(walk), vec![Question::text("File", file, about)]).at_first_field()
     }
 
     /// Returns the path, or the invalid field and the reason.

@@ -8,10 +8,6 @@ use crate::model::TraceOptions;
 use super::words::{shell_words, words};
 use super::{Form, Purpose, Question};
 
-/// A program to start.
-#[derive(Debug, Clone, Copy)]
-pub struct Launch;
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::app) struct ProgramRequest {
     pub(in crate::app) words: Vec<String>,
@@ -33,9 +29,7 @@ impl Form {
             Question::text("Profiles", profiles, "what is recorded, from its first instruction on"),
             Question::text("Output", "", "a new file for its output; if empty, one in this folder"),
         ];
-        let mut form = Self::new(None, Purpose::Launch(Launch), questions);
-        form.focus = super::Field::Question(COMMAND);
-        form
+        Self::new(None, Purpose::Launch, questions).at_first_field()
     }
 
     /// Returns the requested program, or the invalid field and the reason.
@@ -51,12 +45,10 @@ impl Form {
     }
 }
 
-impl Launch {
-    pub(super) fn effects(self, _form: &Form) -> Vec<String> {
-        vec![
-            "It starts suspended; its recording begins, then it runs. .NET programs that it starts run at once.".to_owned(),
-            "Its output goes to the file, and the newest lines are shown. It gets no input from this terminal.".to_owned(),
-            "It continues when dn-top quits.".to_owned(),
-        ]
-    }
+pub(super) fn effects() -> Vec<String> {
+    vec![
+        "It starts suspended; its recording begins, then it runs. .NET programs that it starts run at once.".to_owned(),
+        "Its output goes to the file, and the newest lines are shown. It gets no input from this terminal.".to_owned(),
+        "It continues when dn-top quits.".to_owned(),
+    ]
 }

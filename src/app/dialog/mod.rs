@@ -1,7 +1,6 @@
 //! Overlays over the panes: dialogs, pick lists and readers.
 
 mod chooser;
-mod close_port;
 mod control;
 mod dump;
 mod export;
@@ -28,7 +27,7 @@ use std::fmt;
 use crate::analysis::Filter;
 use crate::app::OutputView;
 use crate::app::help::Help;
-use crate::model::{ProcessKey, SafeText};
+use crate::model::{Process, ProcessKey, Recording, SafeText};
 
 pub use chooser::Chooser;
 pub(super) use chooser::Chosen;
@@ -52,6 +51,16 @@ pub(super) use quit::QuitAnswer;
 pub struct Subject {
     pub key: ProcessKey,
     pub name: SafeText,
+}
+
+impl Subject {
+    pub(super) fn of(process: &Process) -> Self {
+        Self { key: process.key, name: process.name.clone() }
+    }
+
+    pub(super) fn of_recording(recording: &Recording) -> Self {
+        Self { key: recording.key, name: recording.name.clone() }
+    }
 }
 
 impl fmt::Display for Subject {

@@ -5,8 +5,7 @@ use crate::analysis::{Field, Filter, name_rank};
 use crate::app::Ticket;
 use crate::app::action::{Action, Entry, Status, TABLE};
 use crate::app::state::State;
-use crate::app::tabs::Tab;
-use crate::app::tabs::{Cell, Role};
+use crate::app::tabs::{Cell, Role, Tab};
 use crate::clr::{Profile, profiles};
 use crate::model::{SafeText, TraceFile};
 use crate::sorting::CompactSort;
@@ -63,7 +62,7 @@ impl State {
         found.extend(self.options.themes.iter().filter(|name| passes(&[("THEME", name)])).cloned().map(Found::Theme));
         // Processes and files are listed only once something is typed: there may be very many.
         let typed = !filter.is_empty();
-        let subjects = self.list.rows().iter().map(|row| Subject { key: row.process.key, name: row.process.name.clone() });
+        let subjects = self.list.rows().iter().map(|row| Subject::of(&row.process));
         found.extend(subjects.filter(|subject| typed && passes(&[("PROCESS", &subject.to_string())])).map(Found::Process));
         if typed {
             found.sort_by_cached_key(|found| match found {

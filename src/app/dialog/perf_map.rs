@@ -28,10 +28,9 @@ const OPTIONS: &[(&str, &str)] = &[
 impl Form {
     /// Creates the form for the perf map of a process; `known` is the kind that dn-top has enabled.
     pub(in crate::app) fn perf_map(process: &Process, known: Option<PerfMapKind>) -> Self {
-        let subject = Subject { key: process.key, name: process.name.clone() };
         let kind = Question::choice("Perf map", OPTIONS, if known.is_some() { KINDS.len() - 1 } else { 0 });
         let folder = has_own_root(process).then(|| reachable_path(process, "/tmp".as_ref()));
-        Self::new(Some(subject), Purpose::PerfMap(PerfMap { ns_pid: process.ns_pid, known, folder }), vec![kind])
+        Self::new(Some(Subject::of(process)), Purpose::PerfMap(PerfMap { ns_pid: process.ns_pid, known, folder }), vec![kind])
     }
 
     /// Returns the kind to enable, or `None` to disable it.

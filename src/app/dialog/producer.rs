@@ -1,6 +1,6 @@
 //! The dialog that starts serving Perfetto's tracing service, shows its status, and stops it.
 
-use super::{Field, Form, Purpose, Question};
+use super::{Form, Purpose, Question};
 use crate::app::Producer;
 use crate::model::TraceOptions;
 
@@ -28,9 +28,7 @@ impl Form {
             Question::text("Processes", "", "PIDs or names, comma-separated; if empty, all processes"),
             Question::text("Profiles", profiles.join(","), "comma-separated; for sessions without legacy_config"),
         ];
-        let mut form = Self::new(None, Purpose::Producer(ProducerForm::Begin), questions);
-        form.focus = Field::Question(TARGETS);
-        form
+        Self::new(None, Purpose::Producer(ProducerForm::Begin), questions).at_first_field()
     }
 
     /// Creates the form that shows the status of the running producer.

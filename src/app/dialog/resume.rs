@@ -18,8 +18,11 @@ const OPTIONS: &[(&str, &str)] =
 impl Form {
     /// Creates the form for a process suspended at startup; `waiting` processes are suspended in total.
     pub(in crate::app) fn resume(process: &Process, waiting: usize) -> Self {
-        let subject = Subject { key: process.key, name: process.name.clone() };
-        Self::new(Some(subject), Purpose::Resume(Resume { name: process.name.clone(), waiting }), vec![Question::choice("Run", OPTIONS, 0)])
+        Self::new(
+            Some(Subject::of(process)),
+            Purpose::Resume(Resume { name: process.name.clone(), waiting }),
+            vec![Question::choice("Run", OPTIONS, 0)],
+        )
     }
 
     /// Returns whether this applies to all suspended processes.

@@ -7,7 +7,7 @@ use crate::clr::{events, known_provider, known_providers, level_name, parse_leve
 use crate::ipc::Level;
 use crate::sorting::CompactSort;
 
-use super::{Form, Purpose, Reply, launch, trace};
+use super::{Form, Purpose, launch, trace};
 
 /// Completions for the word being typed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -39,12 +39,11 @@ fn after_last(text: &str, separates: impl Fn(char) -> bool) -> usize {
 impl Form {
     /// Returns the kind of text expected next in the field of a question.
     pub(super) fn kind(&self, at: usize) -> Option<Kind> {
-        let Some(Reply::Text(input)) = self.questions.get(at).map(|question| &question.reply) else { return None };
-        let text = input.value();
+        let text = self.text(at)?.value();
         let word = &text[after_last(text, char::is_whitespace)..];
         let event = |kind| if word.contains('/') { kind } else { Kind::Provider };
         match (&self.purpose, at) {
-            (Purpose::Trace(_), trace::PROFILES) | (Purpose::Launch(_), launch::PROFILES) => Some(Kind::Profiles),
+            (Purpose::Trace(_), trace::PROFILES) | (Purpose::Launch, launch::PROFILES) => Some(Kind::Profiles),
             (Purpose::Trace(_), trace::PROVIDERS) => Some(match *word.split(':').collect::<Vec<_>>().as_slice() {
                 [] | [_] => Kind::Provider,
                 [_, _] => Kind::Keywords,
@@ -64,11 +63,11 @@ impl Form {
 
     /// Returns the completions for the field of a question.
     pub(super) fn suggestions(&self, at: usize) -> Suggestions {
-        let Some(Reply::Text(input)) = self.questions.get(at).map(|question| &question.reply) else { return Suggestions::default() };
+        let Some(input) = self.text(at) else { return Suggestions::default() };
         let before = before_cursor(input);
         let start = after_last(before, |c| c.is_whitespace() || c == ',');
         match (&self.purpose, at) {
-            (Purpose::Trace(_), trace::PROFILES) | (Purpose::Launch(_), launch::PROFILES) => {
+            (Purpose::Trace(_), trace::PROFILES) | (Purpose::Launch, launch::PROFILES) => {
                 let items = profiles().iter().map(|profile| (profile.name.as_str(), profile.about.as_str()));
                 pick(start, &before[start..], items)
             }

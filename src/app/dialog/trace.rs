@@ -57,11 +57,9 @@ const FULL_OPTIONS: &[(&str, &str)] =
 impl Form {
     /// Creates the form for recording a process, filled in with the previous options.
     pub(in crate::app) fn trace(process: &Process, options: &TraceOptions) -> Self {
-        let subject = Subject { key: process.key, name: process.name.clone() };
         let capabilities = process.capabilities();
         let needs = |code: CommandCode| capabilities.unsupported_reason(code).map(str::to_owned);
         let time = |time| humantime::format_duration(time).to_string().replace(' ', "");
-        let shown = |option: Option<String>| option.unwrap_or_default();
         let missing_ids = needs(CommandCode::CollectTracing5);
         let event_ids = if missing_ids.is_some() { String::new() } else { options.event_ids.join(" ") };
         let questions = vec![
@@ -72,24 +70,28 @@ impl Form {
                 "NAME or NAME:KEYWORDS:LEVEL:ARGUMENTS, such as My-Source:0x1:verbose:key=value",
             ),
             Question::text("Event ids", event_ids, "PROVIDER/80,81 for only these, PROVIDER/^80 for all but these").refused(missing_ids),
-            Question::text("Buffer MB", shown(options.buffer_mb.map(|mb| mb.to_string())), "buffer size in the runtime, MB; 256 if empty"),
+            Question::text(
+                "Buffer MB",
+                options.buffer_mb.map(|mb| mb.to_string()).unwrap_or_default(),
+                "buffer size in the runtime, MB; 256 if empty",
+            ),
             Question::text(
                 "Rundown",
-                shown(options.rundown.clone()),
+                options.rundown.clone().unwrap_or_default(),
                 "full, none, or a keyword such as 0x38 (.NET 9); what the profiles need if empty",
             ),
             Question::choice("Stacks", STACK_OPTIONS, usize::from(options.no_stacks)),
             Question::choice("Buffer full", FULL_OPTIONS, 0).refused(needs(CommandCode::CollectTracing6)),
-            Question::text("Stop after", shown(options.duration.map(time)), "a time such as 30s"),
-            Question::text("Stop at", shown(options.max_size.map(format_size)), "a size of the file such as 64MB"),
+            Question::text("Stop after", options.duration.map(time).unwrap_or_default(), "a time such as 30s"),
+            Question::text("Stop at", options.max_size.map(format_size).unwrap_or_default(), "a size of the file such as 64MB"),
             Question::text(
                 "Stop on",
-                shown(options.stop_on.as_ref().map(Trigger::to_string)),
+                options.stop_on.as_ref().map(Trigger::to_string).unwrap_or_default(),
                 "PROVIDER/EVENT, with :TEXT in it, or with [FIELD=VALUE]",
             ),
             Question::text(
                 "Keep last",
-                shown(options.flight.map(|keep| keep.span.map_or_else(|| format_size(keep.bytes), time))),
+                options.flight.map(|keep| keep.span.map_or_else(|| format_size(keep.bytes), time)).unwrap_or_default(),
                 "flight recorder: keep the last 64MB or 5m; everything if empty",
             ),
             Question::text("File", "", "NAME_PID_date_time.nettrace in the current folder if empty"),
@@ -110,8 +112,7 @@ impl Form {
             conflict: None,
             warnings: Vec::new(),
         };
-        let mut form = Self::new(Some(subject), Purpose::Trace(trace), questions);
-        form.focus = Field::Question(PROFILES);
+        let mut form = Self::new(Some(Subject::of(process)), Purpose::Trace(trace), questions).at_first_field();
         form.check();
         form
     }

@@ -5,7 +5,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
     let mut quoted = false;
     let split = |c: char| {
         quoted ^= c == '"';
-        !quoted && (c.is_whitespace())
+        !quoted && c.is_whitespace()
     };
     text.split(split).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }

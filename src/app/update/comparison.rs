@@ -49,14 +49,13 @@ pub(super) fn progress(state: &mut State, ticket: Ticket, bytes: u64) {
 }
 
 /// Stores the contents of the file to compare with, or the reason for the failure.
-pub(super) fn read(state: &mut State, result: Result<FileContents, SafeText>) -> Vec<Effect> {
+pub(super) fn read(state: &mut State, result: Result<FileContents, SafeText>) {
     if let Some(comparison) = &mut state.comparison {
         comparison.chosen = result.map_or_else(Answer::Failed, |FileContents { analysis, end, complete, .. }| {
             Answer::Received(ComparedRange { range: files::range(None, end), complete, analysis })
         });
         state.dirty = true;
     }
-    Vec::new()
 }
 
 /// Swaps before and after.

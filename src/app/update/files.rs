@@ -36,7 +36,7 @@ pub(in crate::app) fn open_palette(state: &mut State) -> Vec<Effect> {
     effects
 }
 
-pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceFile>) -> Vec<Effect> {
+pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceFile>) {
     // The palette's contents depend on the context below it.
     let mut overlay = state.overlay.take();
     if let Some(Overlay::Palette(palette)) = overlay.as_mut().and_then(Overlay::beneath_help)
@@ -45,10 +45,10 @@ pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceF
         *palette = state.with_files(std::mem::take(palette), files);
         state.overlay = overlay;
         state.dirty = true;
-        return Vec::new();
+        return;
     }
     state.overlay = overlay;
-    let Some((_, purpose)) = state.pending_file_search.take_if(|(asked, _)| *asked == ticket) else { return Vec::new() };
+    let Some((_, purpose)) = state.pending_file_search.take_if(|(asked, _)| *asked == ticket) else { return };
     let of = state.row_kind();
     let ranges = purpose == FileUse::Compare && of == RowKind::File(FileKind::Trace);
     // Only files of the same kind can be compared, and a heap not with itself.
@@ -69,7 +69,6 @@ pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceF
         state.overlay = Some(Overlay::Files(FilePicker::new(purpose, ranges, files)));
         state.dirty = true;
     }
-    Vec::new()
 }
 
 /// Opens the chosen file, or compares with it.
@@ -94,8 +93,10 @@ pub(in crate::app) fn close(state: &mut State) -> Vec<Effect> {
     }
     process::mark_recordings(state);
     watching::mark(state);
-    let cancel = awaited.into_iter().map(|ticket| Effect::CancelHeapWalk { ticket });
-    cancel.chain(pending.map_or_else(Vec::new, |pending| replies::processes(state, pending))).collect()
+    if let Some(pending) = pending {
+        replies::processes(state, pending);
+    }
+    awaited.into_iter().map(|ticket| Effect::CancelHeapWalk { ticket }).collect()
 }
 
 /// Requests every file whose range to show differs from what was read.
@@ -110,7 +111,7 @@ pub(in crate::app) fn request_unread(state: &mut State) -> Vec<Effect> {
         match file.facts.kind {
             FileKind::Trace => Effect::ReadFile { key: file.key, ticket, path, span: file.span() },
             FileKind::Heap => {
-                state.heaps.begin_file(Subject { key: file.key, name: file.process().name }, ticket);
+                state.heaps.begin_file(Subject::of(&file.process()), ticket);
                 Effect::ReadHeap { ticket, path }
             }
         }
@@ -129,13 +130,12 @@ pub(in crate::app) fn request_again(state: &mut State) -> Option<Effect> {
     Some(Effect::ReadFile { key, ticket, path, span: None })
 }
 
-pub(in crate::app) fn progress(state: &mut State, ticket: Ticket, bytes: u64) -> Vec<Effect> {
+pub(in crate::app) fn progress(state: &mut State, ticket: Ticket, bytes: u64) {
     if let Some(file) = state.files.iter_mut().find(|file| file.ticket == Some(ticket)) {
         file.progress = Some(bytes);
         state.dirty = true;
     }
     comparison::progress(state, ticket, bytes);
-    Vec::new()
 }
 
 /// Stores the outcome of reading a heap file. Returns false if no file awaits it.
@@ -149,7 +149,7 @@ pub(super) fn heap_read(state: &mut State, ticket: Ticket, result: &Result<Arc<W
     true
 }
 
-pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<FileContents, SafeText>) -> Vec<Effect> {
+pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<FileContents, SafeText>) {
     let Some(file) = state.files.iter_mut().find(|file| file.ticket == Some(ticket)) else {
         if comparison::awaits(state, ticket) {
             return comparison::read(state, result);
@@ -161,16 +161,13 @@ pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<Fil
                 state.notify(Level::Error, trouble);
             }
         }
-        return Vec::new();
+        return;
     };
     file.progress = None;
     state.dirty = true;
     let contents = match result {
         Ok(contents) => contents,
-        Err(trouble) => {
-            state.notify(Level::Error, trouble);
-            return Vec::new();
-        }
+        Err(trouble) => return state.notify(Level::Error, trouble),
     };
     let FileContents { analysis, bytes, end, duration, complete, trouble } = contents;
     file.complete = Some(complete);
@@ -192,5 +189,4 @@ pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<Fil
         ..Recording::starting(file.recording(), file.key, file.process().name, Vec::new(), path)
     };
     state.recordings.put(recording, state.now.elapsed);
-    Vec::new()
 }

@@ -53,28 +53,24 @@ pub(super) fn compare(state: &mut State, file: &TraceFile) -> Vec<Effect> {
     cancel.into_iter().chain([Effect::ReadHeap { ticket, path: file.path.clone() }]).collect()
 }
 
-/// Updates the progress of a heap walk.
-pub(super) fn progress(state: &mut State, ticket: Ticket, objects: u64, bytes: u64) -> Vec<Effect> {
-    state.dirty |= state.heaps.advance(ticket, objects, bytes);
-    Vec::new()
-}
-
 /// Stores the result of a heap walk or of reading a heap file.
-pub(super) fn walked(state: &mut State, ticket: Ticket, result: Result<Arc<WalkedHeap>, SafeText>) -> Vec<Effect> {
+pub(super) fn walked(state: &mut State, ticket: Ticket, result: Result<Arc<WalkedHeap>, SafeText>) {
     if state.heaps.store_comparison(ticket, &result, state.now) {
         match result {
             Ok(_) => (state.views.heap.difference, state.dirty) = (true, true),
             Err(trouble) => state.notify(Level::Error, trouble),
         }
-        return Vec::new();
+        return;
     }
     let is_of_file = files::heap_read(state, ticket, &result);
     let answer = result.as_ref().map(|found| JobResult { bytes: Some(found.heap.bytes), ..JobResult::default() }).map_err(Clone::clone);
     if state.heaps.end(ticket, result, state.now).is_none() {
-        return Vec::new();
+        return;
     }
     state.dirty = true;
-    if is_of_file { Vec::new() } else { replies::job_done(state, ticket, answer) }
+    if !is_of_file {
+        replies::job_done(state, ticket, answer);
+    }
 }
 
 /// Opens the dialog for writing the last walk to a file.

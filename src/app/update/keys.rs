@@ -3,12 +3,12 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
 
 use crate::analysis::Filter;
-use crate::app::LinePurpose;
 use crate::app::action::{Action, Context, Entry, Status, TABLE};
 use crate::app::dialog::{Overlay, Reader};
-use crate::app::{Effect, State, typing};
+use crate::app::toast::Level;
+use crate::app::{Effect, Line, LinePurpose, State, typing};
 
-use super::{overlays, warn};
+use super::overlays;
 
 pub(in crate::app) fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
     // Key repeats count, but releases, which some terminals report, must not trigger the action again.
@@ -23,7 +23,7 @@ pub(in crate::app) fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
         _ => None,
     };
     match state.options.keys.lookup(context, event) {
-        Some(action) => perform(state, action, digit),
+        Some(action) => return perform(state, action, digit),
         None => {
             // As in some shells, Right accepts the suggested completion.
             if event.code == KeyCode::Right
@@ -32,17 +32,20 @@ pub(in crate::app) fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
             {
                 return Vec::new();
             }
-            let changed = line_input(state).is_some_and(|input| typing::key(input, event));
-            if changed { typed(state) } else { Vec::new() }
+            if line_input(state).is_some_and(|input| typing::key(input, event)) {
+                typed(state);
+            }
         }
     }
+    Vec::new()
 }
 
-pub(in crate::app) fn paste(state: &mut State, text: &str) -> Vec<Effect> {
-    let Some(input) = line_input(state) else { return Vec::new() };
-    typing::paste(input, text);
-    state.dirty = true;
-    typed(state)
+pub(in crate::app) fn paste(state: &mut State, text: &str) {
+    if let Some(input) = line_input(state) {
+        typing::paste(input, text);
+        state.dirty = true;
+        typed(state);
+    }
 }
 
 /// Performs an action in the current context if it is available.
@@ -55,10 +58,11 @@ pub(in crate::app) fn perform(state: &mut State, action: Action, digit: Option<u
     let here = |entry: &&Entry| entry.action == action && entry.places.contains(context);
     let Some(entry) = TABLE.iter().find(here) else { return Vec::new() };
     match entry.status(state) {
-        Status::Refused(reason) => warn(state, reason),
-        Status::Idle => Vec::new(),
-        Status::Ready => entry.run(state, digit),
+        Status::Ready => return entry.run(state, digit),
+        Status::Refused(reason) => state.notify(Level::Warning, reason),
+        Status::Idle => {}
     }
+    Vec::new()
 }
 
 /// Returns the line of text that has the keyboard focus.
@@ -75,11 +79,10 @@ fn line_input(state: &mut State) -> Option<&mut tui_input::Input> {
 }
 
 /// Applies the edited text immediately.
-fn typed(state: &mut State) -> Vec<Effect> {
-    if let Some(line) = &state.line {
-        let (purpose, input) = (line.purpose, line.input.clone());
-        apply(state, purpose, input);
-        return Vec::new();
+fn typed(state: &mut State) {
+    if let Some(Line { purpose, input }) = &state.line {
+        let (purpose, text) = (*purpose, input.value().to_owned());
+        return apply(state, purpose, &text);
     }
     match state.overlay.take() {
         Some(Overlay::Palette(palette)) => {
@@ -92,18 +95,17 @@ fn typed(state: &mut State) -> Vec<Effect> {
         }
         other => state.overlay = other,
     }
-    Vec::new()
 }
 
-fn apply(state: &mut State, purpose: LinePurpose, input: tui_input::Input) {
+fn apply(state: &mut State, purpose: LinePurpose, text: &str) {
     match purpose {
-        LinePurpose::Filter => state.list.set_filter(input.value()),
+        LinePurpose::Filter => state.list.set_filter(text),
         LinePurpose::Tab => {
-            state.views.set_filter(state.tab, Filter::new(input.value()));
+            state.views.set_filter(state.tab, Filter::new(text));
             state.views.events.open = false;
         }
         LinePurpose::Overlay => {
-            let filter = Filter::new(input.value());
+            let filter = Filter::new(text);
             if let Some(reader) = state.overlay.as_mut().and_then(Overlay::reader) {
                 *reader = Reader { scroll: 0, search: filter };
                 overlays::show_new_output(state);
@@ -117,6 +119,6 @@ fn apply(state: &mut State, purpose: LinePurpose, input: tui_input::Input) {
 /// Clears the line of text and its filter.
 pub(in crate::app) fn clear_line(state: &mut State) {
     if let Some(line) = state.line.take() {
-        apply(state, line.purpose, tui_input::Input::default());
+        apply(state, line.purpose, "");
     }
 }

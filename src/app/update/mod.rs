@@ -31,42 +31,30 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         // From now on the selection counts as the user's.
         state.list.pin();
     }
-    let mut effects = match msg {
-        Msg::Key(event) => keys::key(state, &event),
-        Msg::Mouse(event) => mouse::mouse(state, event),
+    let mut effects = Vec::new();
+    match msg {
+        Msg::Key(event) => effects = keys::key(state, &event),
+        Msg::Mouse(event) => effects = mouse::mouse(state, event),
         Msg::Paste(text) => keys::paste(state, &text),
-        Msg::Resize(width, height) => {
-            state.size = (width, height);
-            state.dirty = true;
-            Vec::new()
-        }
-        Msg::Tick => Vec::new(),
+        Msg::Resize(width, height) => (state.size, state.dirty) = ((width, height), true),
+        Msg::Tick => {}
         Msg::Processes(processes) => {
-            let effects = replies::processes(state, processes);
-            effects.into_iter().chain(overlays::follow_log(state)).collect()
+            replies::processes(state, processes);
+            effects.extend(overlays::follow_log(state));
         }
-        Msg::StaleSockets(found) => {
-            state.stale_sockets = found;
-            state.dirty = true;
-            Vec::new()
-        }
-        Msg::Threads { ticket, threads } => {
-            state.dirty |= state.details.threads.take(ticket, threads, state.now.elapsed);
-            Vec::new()
-        }
+        Msg::StaleSockets(found) => (state.stale_sockets, state.dirty) = (found, true),
+        Msg::Threads { ticket, threads } => state.dirty |= state.details.threads.take(ticket, threads, now.elapsed),
         Msg::Assemblies { ticket, paths } => {
             if state.details.assemblies.refresh.take(ticket) {
                 (state.details.assemblies.paths, state.dirty) = (Some(paths), true);
             }
-            Vec::new()
         }
         Msg::Stacks { ticket, result } => {
             if state.details.stacks.take(ticket, result) {
-                (state.details.stacks_at, state.dirty) = (state.now.elapsed, true);
+                (state.details.stacks_at, state.dirty) = (now.elapsed, true);
             }
-            Vec::new()
         }
-        Msg::HeapProgress { ticket, objects, bytes } => heap::progress(state, ticket, objects, bytes),
+        Msg::HeapProgress { ticket, objects, bytes } => state.dirty |= state.heaps.advance(ticket, objects, bytes),
         Msg::HeapWalked { ticket, result } => heap::walked(state, ticket, result),
         Msg::Environment { ticket, result } => replies::environment(state, ticket, result),
         Msg::TracepointsMissing { key, missing } => replies::tracepoints_missing(state, key, missing),
@@ -75,40 +63,38 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         Msg::JobProgress { ticket, percent } => {
             state.jobs.advance(ticket, percent);
             state.dirty = true;
-            Vec::new()
         }
         Msg::FilesFound { ticket, files } => files::found(state, ticket, files),
-        Msg::OwnLog(lines) => overlays::show_log(state, &lines),
+        Msg::OwnLog(lines) => overlays::show_output(state, None, &lines),
         Msg::FreeName { proposed, free } => {
             if let Some(Overlay::Form(form)) = state.dialog_mut() {
                 form.rename(&proposed, &free);
                 state.dirty = true;
             }
-            Vec::new()
         }
         Msg::FileProgress { ticket, bytes } => files::progress(state, ticket, bytes),
         Msg::FileRead { ticket, result } => files::read(state, ticket, result),
         Msg::WatchReport { ticket, counters, cpu } => watching::apply(state, ticket, counters, cpu),
         Msg::WatchEnded { ticket, trouble } => watching::ended(state, ticket, trouble),
-        Msg::Launched { ticket, recording } => process::launched(state, ticket, *recording),
+        Msg::Launched { ticket, recording } => effects.push(process::launched(state, ticket, *recording)),
         Msg::ProgramOutput { ticket, lines } => process::program_output(state, ticket, lines),
-        Msg::JobStalled { ticket, notice } if state.jobs.find(ticket).is_some_and(Job::is_running) => warn(state, notice),
-        Msg::JobStalled { .. } => Vec::new(),
+        Msg::JobStalled { ticket, notice } => {
+            if state.jobs.find(ticket).is_some_and(Job::is_running) {
+                state.notify(Level::Warning, notice);
+            }
+        }
         Msg::Producer { ticket, report } => replies::producer(state, ticket, report),
         Msg::JobDone { ticket, result } => replies::job_done(state, ticket, result),
         Msg::Copied { label, to } => replies::copied(state, &label, to),
-        Msg::Failed(reason) => replies::failed(state, reason),
-        Msg::Terminate => leaving::terminate(state),
-        Msg::TaskPanicked(text) => replies::task_panicked(state, &text),
-    };
+        Msg::Failed(reason) => state.notify(Level::Error, reason),
+        Msg::Terminate => effects = leaving::terminate(state),
+        Msg::TaskPanicked(text) => {
+            state.notify(Level::Error, format!("An internal error occurred: {text}. The rest of dn-top continues."));
+        }
+    }
     effects.extend(time::update_due(state));
     comparison::refresh(state);
     effects
-}
-
-fn warn(state: &mut State, text: impl Into<crate::model::SafeText>) -> Vec<Effect> {
-    state.notify(Level::Warning, text);
-    Vec::new()
 }
 
 #[cfg(test)]

@@ -142,14 +142,13 @@ pub(in crate::app) fn open_log(state: &mut State) -> Vec<Effect> {
     vec![Effect::ReadLog]
 }
 
-/// Shows new lines of dn-top's log if it is open.
-pub(in crate::app) fn show_log(state: &mut State, lines: &Arc<[SafeText]>) -> Vec<Effect> {
+/// Shows new lines of a program's output, or of dn-top's log, if they are open.
+pub(in crate::app) fn show_output(state: &mut State, of: Option<Ticket>, lines: &Arc<[SafeText]>) {
     if let Some(Overlay::Output(view)) = &mut state.overlay
-        && view.ticket.is_none()
+        && view.ticket == of
     {
         state.dirty |= view.follow(lines);
     }
-    Vec::new()
 }
 
 /// Rereads the log if its end is shown.
@@ -291,8 +290,8 @@ fn request(form: &Form) -> Result<Request, (usize, String)> {
         Purpose::Control(control) => Request::Control(control.change(), form.control_request(control.change())?),
         Purpose::Trace(_) => Request::Trace(form.trace_options()?),
         Purpose::Export(_) => Request::Export(form.export_request()?),
-        Purpose::Launch(_) => Request::Launch(form.launch_request()?),
-        Purpose::Port(_) => Request::Port(form.port_request()?),
+        Purpose::Launch => Request::Launch(form.launch_request()?),
+        Purpose::Port => Request::Port(form.port_request()?),
         Purpose::Producer(ProducerForm::Begin) => Request::Producer(form.producer_request()?),
         Purpose::Producer(ProducerForm::Running(_)) => Request::StopProducer,
         Purpose::ClosePort(_) => Request::ClosePort { resume: form.resumes_suspended() },

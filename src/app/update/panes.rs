@@ -142,10 +142,10 @@ pub(in crate::app) fn control(state: &mut State, change: Change) {
 }
 
 pub(in crate::app) fn dump(state: &mut State) -> Vec<Effect> {
-    open_form(state, |state, process| Form::dump(process, &state.options.output_name, state.now));
     let Some(row) = state.selected() else { return Vec::new() };
     let proposed = default_dump_path(&row.process, &state.options.output_name, state.now.file_stamp());
     let here = reachable_path(&row.process, &proposed);
+    state.overlay = Some(Overlay::Form(Form::dump(&row.process, &proposed)));
     find_free_name(state, proposed, here)
 }
 
@@ -232,8 +232,7 @@ pub(in crate::app) fn open_job(state: &mut State) {
         }
         Activity::Job(job) if key.pid == 0 => {
             let text = format!("The {} job concerns no process.", job.kind.title());
-            super::warn(state, text);
-            return;
+            return state.notify(Level::Warning, text);
         }
         Activity::Job(_) => None,
     };
@@ -253,7 +252,7 @@ pub(in crate::app) fn go_to(state: &mut State, key: ProcessKey) -> bool {
     }
     let there = state.list.selected() == Some(key);
     if !there {
-        super::warn(state, format!("Process {} has ended.", key.pid));
+        state.notify(Level::Warning, format!("Process {} has ended.", key.pid));
     }
     there
 }
@@ -302,18 +301,19 @@ fn type_line(state: &mut State, purpose: LinePurpose, text: String) {
 }
 
 /// Pauses or resumes the display.
-pub(in crate::app) fn pause(state: &mut State) -> Vec<Effect> {
+pub(in crate::app) fn pause(state: &mut State) {
     match state.pause.take() {
         None => {
             state.pause = Some(Pause { since: state.now, pending: None });
             state.recordings.freeze(Some(state.now.elapsed));
-            Vec::new()
         }
         Some(pause) => {
             state.recordings.freeze(None);
             state.watches.show_pending(&state.options.thresholds, state.now.elapsed);
             watching::mark(state);
-            pause.pending.map_or_else(Vec::new, |pending| super::replies::processes(state, pending))
+            if let Some(pending) = pause.pending {
+                super::replies::processes(state, pending);
+            }
         }
     }
 }

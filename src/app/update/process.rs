@@ -14,6 +14,8 @@ use crate::model::{
     Process, ProcessKey, Recording, RecordingId, RunState, SafeText, Scheduling, TraceOptions, file_stem, shown_command_line,
 };
 
+use super::overlays;
+
 /// Stops the recording of the selected process, or starts one. A tab that shows the contents of recordings stays open.
 pub(in crate::app) fn toggle_trace(state: &mut State) -> Vec<Effect> {
     let tab = state.tab;
@@ -97,12 +99,8 @@ fn stop_trace(state: &mut State, id: RecordingId) -> Vec<Effect> {
 
 /// Saves the shown flight recording. A new one starts before the old one ends, so that no events are missed.
 pub(in crate::app) fn save(state: &mut State) -> Vec<Effect> {
-    let Some((id, subject)) = state.shown_recording().map(|tracked| {
-        let recording = &tracked.value;
-        (recording.id, Subject { key: recording.key, name: recording.name.clone() })
-    }) else {
-        return Vec::new();
-    };
+    let Some(TrackedRecording { value: recording, .. }) = state.shown_recording() else { return Vec::new() };
+    let (id, subject) = (recording.id, Subject::of_recording(recording));
     let Some(at) = state.flight_options.iter().position(|(other, _)| *other == id) else { return Vec::new() };
     let (_, options) = state.flight_options.swap_remove(at);
     state.notify(Level::Info, format!("{subject}: saving the flight recording; the recorder continues."));
@@ -158,7 +156,7 @@ pub(in crate::app) fn control(state: &mut State, subject: Subject, change: Chang
 pub(in crate::app) fn launch(state: &mut State, program: ProgramRequest) -> Vec<Effect> {
     let ProgramRequest { words, options, output } = program;
     let name = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default().to_owned();
-    let subject = Subject { key: ProcessKey { pid: 0, started: 0 }, name: name.clone().into() };
+    let subject = without_process(&name);
     let output = output.unwrap_or_else(|| format!("{}_{}.out", file_stem(&name), state.now.file_stamp()).into());
     let ticket = begin(state, subject, JobKind::Launch { line: shown_command_line(&words.join(" ")), output: output.clone() });
     let id = state.recordings.next_id();
@@ -169,7 +167,7 @@ pub(in crate::app) fn launch(state: &mut State, program: ProgramRequest) -> Vec<
 
 /// Serves a diagnostic port.
 pub(in crate::app) fn port(state: &mut State, path: PathBuf) -> Vec<Effect> {
-    let ticket = begin(state, own_subject(), JobKind::Port(path.clone()));
+    let ticket = begin(state, without_process("dn-top"), JobKind::Port(path.clone()));
     vec![Effect::ServePort { path, ticket }]
 }
 
@@ -180,7 +178,7 @@ pub(in crate::app) fn port_form(state: &State) -> Form {
     let count = |what: &dyn Fn(&Process) -> bool| connected.iter().filter(|process| what(process)).count();
     let waiting = count(&|process| process.run_state == RunState::Suspended);
     let recorded = count(&|process| state.recordings.is_recording(process.key));
-    let subjects = connected.iter().map(|process| Subject { key: process.key, name: process.name.clone() }).collect();
+    let subjects = connected.iter().map(|process| Subject::of(process)).collect();
     Form::close_port(path, subjects, waiting, recorded)
 }
 
@@ -189,14 +187,14 @@ pub(in crate::app) fn close_port(state: &mut State, resume: bool) -> Vec<Effect>
     let Some(path) = state.port.clone() else { return Vec::new() };
     let waits = |row: &&Row| resume && row.process.run_state == RunState::Suspended;
     let resume = state.connected().filter(waits).map(|row| row.process.key).collect();
-    let ticket = begin(state, own_subject(), JobKind::ClosePort(path));
+    let ticket = begin(state, without_process("dn-top"), JobKind::ClosePort(path));
     vec![Effect::ClosePort { resume, ticket }]
 }
 
 /// Removes the sockets of killed processes.
 pub(in crate::app) fn clean_up(state: &mut State) -> Vec<Effect> {
     let folders = state.stale_sockets.folders.clone();
-    let ticket = begin(state, own_subject(), JobKind::CleanUp);
+    let ticket = begin(state, without_process("dn-top"), JobKind::CleanUp);
     vec![Effect::CleanUp { folders, ticket }]
 }
 
@@ -204,35 +202,30 @@ pub(in crate::app) fn clean_up(state: &mut State) -> Vec<Effect> {
 pub(in crate::app) fn producer(state: &mut State, served: ProducerRequest) -> Vec<Effect> {
     let ProducerRequest { targets, profiles } = served;
     let named = if targets.is_empty() { "all processes".to_owned() } else { targets.join(", ") };
-    let ticket = begin(state, own_subject(), JobKind::Producer(format!("{named}: {}", profiles.join(", "))));
+    let ticket = begin(state, without_process("dn-top"), JobKind::Producer(format!("{named}: {}", profiles.join(", "))));
     state.producer = Some(Producer::new(ticket));
     vec![Effect::ServeProducer { targets, profiles, ticket }]
 }
 
-/// Returns the subject of jobs that concern no process.
-fn own_subject() -> Subject {
-    Subject { key: ProcessKey { pid: 0, started: 0 }, name: "dn-top".into() }
+/// Returns the subject of a job that concerns no process, or one that does not exist yet.
+fn without_process(name: &str) -> Subject {
+    Subject { key: ProcessKey { pid: 0, started: 0 }, name: name.into() }
 }
 
 /// Stores the output of a started program.
-pub(in crate::app) fn program_output(state: &mut State, ticket: Ticket, lines: Arc<[SafeText]>) -> Vec<Effect> {
-    if let Some(Overlay::Output(view)) = &mut state.overlay
-        && view.ticket == Some(ticket)
-    {
-        state.dirty |= view.follow(&lines);
-    }
+pub(in crate::app) fn program_output(state: &mut State, ticket: Ticket, lines: Arc<[SafeText]>) {
+    overlays::show_output(state, Some(ticket), &lines);
     state.jobs.apply(ticket, lines);
-    Vec::new()
 }
 
 /// Begins the recording of a started program.
-pub(in crate::app) fn launched(state: &mut State, ticket: Ticket, recording: Recording) -> Vec<Effect> {
-    let subject = Subject { key: recording.key, name: recording.name.clone() };
+pub(in crate::app) fn launched(state: &mut State, ticket: Ticket, recording: Recording) -> Effect {
+    let subject = Subject::of_recording(&recording);
     state.notify(Level::Info, format!("{subject} started; recording it."));
     state.jobs.identify(ticket, subject);
     state.recordings.begin(recording, None, state.now.elapsed);
     mark_recordings(state);
-    vec![Effect::Refresh]
+    Effect::Refresh
 }
 
 /// Resumes a process suspended at startup, or all of them.

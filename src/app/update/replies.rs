@@ -3,7 +3,7 @@
 use crate::app::dialog::{Chooser, Overlay, Subject};
 use crate::app::recordings::RecordingChange;
 use crate::app::toast::Level;
-use crate::app::{Clipboard, Effect, JobKind, JobResult, State, Ticket};
+use crate::app::{Clipboard, JobKind, JobResult, State, Ticket};
 use crate::model::{
     Bytes, Count, Counted, Outcome, Phase, Process, ProcessKey, ProducerReport, Recording, RecordingId, SafeText, StoppedBy, Stopwatch,
     Variable,
@@ -15,13 +15,13 @@ use super::process::mark_recordings;
 /// Maximum length of a process name in characters; an assembly name may be as long as a message of its runtime.
 const MAX_NAME_LENGTH: usize = 200;
 
-pub(super) fn processes(state: &mut State, mut processes: Vec<Process>) -> Vec<Effect> {
+pub(super) fn processes(state: &mut State, mut processes: Vec<Process>) {
     for process in &mut processes {
         process.name = std::mem::take(&mut process.name).cut(MAX_NAME_LENGTH);
     }
     if let Some(saved) = &mut state.saved_process_view {
         saved.pending = Some(processes);
-        return Vec::new();
+        return;
     }
     let alive = |key| processes.iter().any(|process| process.key == key);
     // A dialog about a process that has ended must not be confirmed.
@@ -32,9 +32,10 @@ pub(super) fn processes(state: &mut State, mut processes: Vec<Process>) -> Vec<E
     }
     if let Some(pause) = &mut state.pause {
         pause.pending = Some(processes);
-        return Vec::new();
+        return;
     }
-    let before = state.selected().map(|row| (row.process.key, row.process.contact.clone(), row.process.runtime.clone()));
+    let selected = |state: &State| state.selected().map(|row| (row.process.key, row.process.contact.clone(), row.process.runtime.clone()));
+    let before = selected(state);
     state.details.threads.refresh.mark_outdated();
     state.details.assemblies.refresh.mark_outdated();
     state.usage.push(&processes, state.now.elapsed);
@@ -49,11 +50,9 @@ pub(super) fn processes(state: &mut State, mut processes: Vec<Process>) -> Vec<E
     let list = &state.list;
     state.watches.forget(|key| list.find(key).is_some());
     super::watching::mark(state);
-    let after = state.selected().map(|row| (row.process.key, row.process.contact.clone(), row.process.runtime.clone()));
-    if before != after {
+    if before != selected(state) {
         state.details.retry();
     }
-    Vec::new()
 }
 
 /// Returns a process's displayed age: in seconds at first, then in minutes.
@@ -62,26 +61,23 @@ fn displayed_age(process: &Process, unix_ms: u64) -> u64 {
     if seconds < 60 { seconds } else { seconds / 60 * 60 }
 }
 
-pub(super) fn environment(state: &mut State, ticket: Ticket, mut result: Result<Vec<Variable>, SafeText>) -> Vec<Effect> {
+pub(super) fn environment(state: &mut State, ticket: Ticket, mut result: Result<Vec<Variable>, SafeText>) {
     if let Ok(variables) = &mut result {
         variables.compact_sort_by(|a, b| a.name.cmp(&b.name));
     }
-    if state.details.environment.take(ticket, result) {
-        state.dirty = true;
-    }
-    Vec::new()
+    state.dirty |= state.details.environment.take(ticket, result);
 }
 
 /// Applies the reported status of a recording.
-pub(super) fn recording(state: &mut State, recording: Recording) -> Vec<Effect> {
-    let subject = Subject { key: recording.key, name: recording.name.clone() };
+pub(super) fn recording(state: &mut State, recording: Recording) {
+    let subject = Subject::of_recording(&recording);
     let id = recording.id;
     let (bytes, events, dropped) = (recording.bytes, recording.events, recording.dropped);
     let cpu_file = recording.cpu_file.clone();
     let kernel = recording.kernel.clone().map(|kernel| (kernel.to_string(), Stopwatch(recording.elapsed)));
     match state.recordings.apply(recording, &state.options.thresholds, state.now.elapsed) {
-        RecordingChange::Nothing => return Vec::new(),
-        RecordingChange::Numbers if state.pause.is_some() => return Vec::new(),
+        RecordingChange::Nothing => return,
+        RecordingChange::Numbers if state.pause.is_some() => return,
         RecordingChange::Numbers | RecordingChange::Phase => {}
         RecordingChange::Ended(outcome) => {
             state.bell = state.options.bell;
@@ -99,7 +95,6 @@ pub(super) fn recording(state: &mut State, recording: Recording) -> Vec<Effect> 
         }
     }
     state.dirty = true;
-    Vec::new()
 }
 
 /// Returns the message for an ended recording whose events went to the kernel.
@@ -130,27 +125,26 @@ fn ended(subject: &Subject, outcome: &Outcome, bytes: u64, events: u64, dropped:
     }
 }
 
-pub(super) fn tracepoints_missing(state: &mut State, key: ProcessKey, missing: Vec<SafeText>) -> Vec<Effect> {
+pub(super) fn tracepoints_missing(state: &mut State, key: ProcessKey, missing: Vec<SafeText>) {
     if let Some(Overlay::Form(form) | Overlay::Choose(Chooser { form, .. })) = state.dialog_mut()
         && form.subject.as_ref().is_some_and(|subject| subject.key == key)
     {
         form.take_missing(missing);
         state.dirty = true;
     }
-    Vec::new()
 }
 
-pub(super) fn trace_failed(state: &mut State, id: RecordingId, reason: SafeText) -> Vec<Effect> {
-    let Some(tracked) = state.recordings.all().iter().find(|tracked| tracked.value.id == id) else { return Vec::new() };
+pub(super) fn trace_failed(state: &mut State, id: RecordingId, reason: SafeText) {
+    let Some(tracked) = state.recordings.all().iter().find(|tracked| tracked.value.id == id) else { return };
     let mut failed = tracked.value.clone();
     failed.elapsed = tracked.elapsed(state.now.elapsed);
     failed.phase = Phase::Done(Outcome { stopped_by: StoppedBy::Error, complete: false, file: None, trouble: Some(reason) });
-    recording(state, failed)
+    recording(state, failed);
 }
 
 /// Applies a report from the producer for Perfetto's tracing service.
-pub(super) fn producer(state: &mut State, ticket: Ticket, report: ProducerReport) -> Vec<Effect> {
-    let Some(producer) = state.producer.as_mut().filter(|producer| producer.ticket == ticket) else { return Vec::new() };
+pub(super) fn producer(state: &mut State, ticket: Ticket, report: ProducerReport) {
+    let Some(producer) = state.producer.as_mut().filter(|producer| producer.ticket == ticket) else { return };
     let level = match &report {
         ProducerReport::Connected(_) => Some(Level::Success),
         ProducerReport::Waiting(_) | ProducerReport::Trouble(_) => Some(Level::Warning),
@@ -164,15 +158,15 @@ pub(super) fn producer(state: &mut State, ticket: Ticket, report: ProducerReport
     if let Some(Overlay::Form(form)) = state.dialog_mut() {
         form.show_producer(sentences);
     }
-    text.into_iter().for_each(|(level, text)| state.notify(level, text));
+    if let Some((level, text)) = text {
+        state.notify(level, text);
+    }
     state.dirty = true;
-    Vec::new()
 }
 
 /// Stores the result of a job and notifies about it.
-pub(super) fn job_done(state: &mut State, ticket: Ticket, result: Result<JobResult, SafeText>) -> Vec<Effect> {
-    let now = state.now.elapsed;
-    let Some(job) = state.jobs.end(ticket, result, now) else { return Vec::new() };
+pub(super) fn job_done(state: &mut State, ticket: Ticket, result: Result<JobResult, SafeText>) {
+    let Some(job) = state.jobs.end(ticket, result, state.now.elapsed) else { return };
     match (&job.kind, &job.ended) {
         (JobKind::Port(path), Some((_, Ok(_)))) => state.port = Some(path.clone()),
         (JobKind::ClosePort(_), Some((_, Ok(_)))) => state.port = None,
@@ -190,27 +184,15 @@ pub(super) fn job_done(state: &mut State, ticket: Ticket, result: Result<JobResu
             let note = note.as_deref().map(|note| format!(". {note}")).unwrap_or_default();
             (level, format!("{title} done{files}{size}{note}"))
         }
-        None => return Vec::new(),
+        None => return,
     };
     state.notify(level, text);
-    Vec::new()
 }
 
-pub(super) fn copied(state: &mut State, label: &str, to: Clipboard) -> Vec<Effect> {
+pub(super) fn copied(state: &mut State, label: &str, to: Clipboard) {
     let place = match to {
         Clipboard::Desktop => "copied",
         Clipboard::Terminal => "sent to the terminal's clipboard",
     };
     state.notify(Level::Success, format!("{label} {place}"));
-    Vec::new()
-}
-
-pub(super) fn failed(state: &mut State, reason: SafeText) -> Vec<Effect> {
-    state.notify(Level::Error, reason);
-    Vec::new()
-}
-
-pub(super) fn task_panicked(state: &mut State, text: &str) -> Vec<Effect> {
-    state.notify(Level::Error, format!("An internal error occurred: {text}. The rest of dn-top continues."));
-    Vec::new()
 }

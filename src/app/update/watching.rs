@@ -155,17 +155,16 @@ fn unwatch(state: &mut State, key: ProcessKey) -> Effect {
 }
 
 /// Applies the counters published by a watched process.
-pub(in crate::app) fn apply(state: &mut State, ticket: Ticket, counters: Arc<CountersSnapshot>, cpu: Option<CpuUse>) -> Vec<Effect> {
+pub(in crate::app) fn apply(state: &mut State, ticket: Ticket, counters: Arc<CountersSnapshot>, cpu: Option<CpuUse>) {
     if state.watches.apply(ticket, (counters, cpu), &state.options.thresholds, state.pause.is_some(), state.now.elapsed) {
         mark(state);
         state.dirty = true;
     }
-    Vec::new()
 }
 
 /// Handles the end of a watch: the process has ended, or the sentence gives the reason.
-pub(in crate::app) fn ended(state: &mut State, ticket: Ticket, trouble: Option<SafeText>) -> Vec<Effect> {
-    let Some((key, automatic)) = state.watches.ended(ticket) else { return Vec::new() };
+pub(in crate::app) fn ended(state: &mut State, ticket: Ticket, trouble: Option<SafeText>) {
+    let Some((key, automatic)) = state.watches.ended(ticket) else { return };
     let is_news = if automatic && trouble.is_some() { state.watches.schedule_retry(key, state.now.elapsed) } else { true };
     if !automatic || trouble.is_none() {
         state.watches.exclude(key);
@@ -176,7 +175,6 @@ pub(in crate::app) fn ended(state: &mut State, ticket: Ticket, trouble: Option<S
         let name = state.list.find(key).map(|row| row.process.name.clone()).unwrap_or_default();
         state.notify(Level::Error, format!("{name} ({}) is not watched: {trouble}", key.pid));
     }
-    Vec::new()
 }
 
 /// Updates the status of watched processes in the table.

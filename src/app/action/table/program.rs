@@ -74,7 +74,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         panes::step(state, Step::Last)
     }),
     // The program.
-    program(Action::Pause, &[char(' ')], "pause", "Pause the display; recordings continue.", PANES, Emit(panes::pause))
+    program(Action::Pause, &[char(' ')], "pause", "Pause the display; recordings continue.", PANES, Do(panes::pause))
         .hint(35)
         .when(status::pause)
         .label_now(|state| if state.pause.is_some() { "continue" } else { "pause" }),
