@@ -68,28 +68,28 @@ impl Activity<'_> {
     /// Returns the process's answer or the result.
     pub fn answer(&self) -> String {
         let text = match self {
-            Self::Recording(TrackedRecording { value: Recording { kernel: Some(kernel), phase, .. }, .. }) => {
-                let session = kernel.session.as_ref().map(|session| format!(", session {session}")).unwrap_or_default();
-                match phase {
-                    Phase::Done(Outcome { stopped_by, trouble, .. }) => {
-                        let trouble = trouble.as_ref().map(|trouble| format!(" ({trouble})")).unwrap_or_default();
-                        format!("ended by {}{trouble}{session}", stopped_by.word())
-                    }
-                    _ => format!("in progress{session}"),
-                }
-            }
-            Self::Recording(tracked) => {
-                let recording = &tracked.value;
-                let numbers =
-                    format!("{}, {}, {} dropped", Bytes(recording.bytes), Counted(recording.events, "event"), Count(recording.dropped));
+            Self::Recording(TrackedRecording { value: recording, .. }) => {
+                let numbers = match &recording.kernel {
+                    Some(kernel) => kernel.session.as_ref().map(|session| format!(", session {session}")).unwrap_or_default(),
+                    None => format!(
+                        ": {}, {}, {} dropped",
+                        Bytes(recording.bytes),
+                        Counted(recording.events, "event"),
+                        Count(recording.dropped)
+                    ),
+                };
                 match &recording.phase {
                     Phase::Done(Outcome { stopped_by, complete, file, trouble }) => {
-                        let whole = if *complete { "complete" } else { "incomplete" };
+                        let whole = match (&recording.kernel, complete) {
+                            (Some(_), _) => "",
+                            (None, true) => ", complete",
+                            (None, false) => ", incomplete",
+                        };
                         let file = file.as_ref().map(|file| format!(", {}", file.to_string_lossy())).unwrap_or_default();
                         let trouble = trouble.as_ref().map(|trouble| format!(" ({trouble})")).unwrap_or_default();
-                        format!("ended by {}, {whole}{trouble}: {numbers}{file}", stopped_by.word())
+                        format!("ended by {}{whole}{trouble}{numbers}{file}", stopped_by.word())
                     }
-                    _ => format!("in progress: {numbers}"),
+                    _ => format!("in progress{numbers}"),
                 }
             }
             Self::Job(job) => match &job.ended {

@@ -7,9 +7,7 @@ use crate::model::{ProcessKey, SafeText, Variable};
 
 use super::Ticket;
 use super::live_threads::LiveThreads;
-use super::refresh::Refresh;
-use super::tabs::Stacks;
-use super::tabs::Tab;
+use super::tabs::{Stacks, Tab};
 
 /// How long a process must stay selected before requests are sent to it, so that scrolling through the table sends none.
 pub(super) const SELECTION_DELAY: Duration = Duration::from_millis(250);
@@ -44,6 +42,39 @@ impl<T> Answer<T> {
             *self = result.map_or_else(Self::Failed, Self::Received);
         }
         expected
+    }
+}
+
+/// A request about the selected process that is repeated with each process scan.
+#[derive(Debug, Default)]
+pub(super) struct Refresh {
+    request: Option<Ticket>,
+    /// Whether the latest request is as recent as the process table.
+    is_current: bool,
+}
+
+impl Refresh {
+    /// Whether the request has to be sent.
+    pub(super) fn is_due(&self) -> bool {
+        self.request.is_none() && !self.is_current
+    }
+
+    pub(super) fn requested(&mut self, ticket: Ticket) {
+        (self.request, self.is_current) = (Some(ticket), true);
+    }
+
+    /// Accepts an answer. Returns false if it is not for the pending request.
+    pub(super) fn take(&mut self, ticket: Ticket) -> bool {
+        let is_expected = self.request == Some(ticket);
+        if is_expected {
+            self.request = None;
+        }
+        is_expected
+    }
+
+    /// Marks the answer as outdated, because processes were scanned again.
+    pub(super) fn mark_outdated(&mut self) {
+        self.is_current = false;
     }
 }
 

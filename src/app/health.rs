@@ -7,6 +7,7 @@ use super::action::Action;
 use super::findings::{
     ALLOCATIONS_ADVICE, Finding, HEAP_ADVICE, KeyAdvice, exceptions_finding, finding, gc_time_finding, lock_waiters, thread_pool_finding,
 };
+use super::listed::listed;
 use super::tabs::Tab;
 use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot};
 use crate::diagnosis::{GROWING_COLLECTIONS, MIN_BUSY_CORES, MIN_CPU_WAITERS, MIN_THROTTLED_SHARE, Threshold, Thresholds};
@@ -38,14 +39,15 @@ const THROTTLED_PERIODS: u64 = 10;
 /// The shortest time over which waiting for CPU is a finding.
 const CPU_SPAN: Duration = Duration::from_secs(2);
 
+listed! {
 /// A problem of a watched process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HealthIssue {
     /// Paused for GC too much of the time.
     GcTime,
-    Exceptions,
     /// Work items wait in the thread pool queue.
     Queue,
+    Exceptions,
     /// Continuous lock contention.
     Contention,
     /// Frequent gen 2 collections.
@@ -64,24 +66,9 @@ pub enum HealthIssue {
     /// Runnable threads wait for CPUs that other processes use.
     CpuWait,
 }
+}
 
 impl HealthIssue {
-    const ALL: [Self; 13] = [
-        Self::GcTime,
-        Self::Queue,
-        Self::Exceptions,
-        Self::Contention,
-        Self::FullCollections,
-        Self::HeapGrowth,
-        Self::InducedCollections,
-        Self::JitTime,
-        Self::FailedRequests,
-        Self::SlowRequests,
-        Self::SlowSentRequests,
-        Self::CpuLimit,
-        Self::CpuWait,
-    ];
-
     /// Returns a short name, for a row of the table.
     pub fn label(self) -> &'static str {
         match self {
@@ -165,10 +152,9 @@ impl HealthIssue {
                 finding(Tab::Gc, text, "the program calls GC.Collect", "why")
             }
             Self::JitTime => {
-                let newest =
-                    |name| runtime_counter(counters, name).and_then(|counter| counter.history.last()).map_or(0.0, |(_, value)| *value);
-                // Milliseconds per second are tenths of a percent.
-                let text = format!("{} of a core is spent in JIT", Percent(newest("time-in-jit") / 1000.0));
+                // Milliseconds per second.
+                let newest = runtime_counter(counters, "time-in-jit").and_then(|counter| counter.history.last()).map_or(0.0, |(_, ms)| *ms);
+                let text = format!("{} of a core is spent in JIT", Percent(newest / 1000.0));
                 Finding {
                     live: Some((Action::Profiles, ", startup: methods")),
                     ..finding(Tab::Jit, text, "code is compiled or loaded continuously", "")

@@ -155,9 +155,13 @@ impl Jobs {
         self.all.push_back(job);
     }
 
+    fn running_mut(&mut self, ticket: Ticket) -> Option<&mut Job> {
+        self.all.iter_mut().find(|job| job.ticket == ticket && job.is_running())
+    }
+
     /// Sets the process of a started program.
     pub(super) fn identify(&mut self, ticket: Ticket, subject: Subject) {
-        if let Some(job) = self.all.iter_mut().find(|job| job.ticket == ticket && job.is_running()) {
+        if let Some(job) = self.running_mut(ticket) {
             job.subject = subject;
         }
     }
@@ -171,7 +175,7 @@ impl Jobs {
 
     /// Updates the progress of a running job, in percent.
     pub(super) fn advance(&mut self, ticket: Ticket, percent: u8) {
-        if let Some(job) = self.all.iter_mut().find(|job| job.ticket == ticket && job.is_running()) {
+        if let Some(job) = self.running_mut(ticket) {
             job.percent = Some(percent);
         }
     }
@@ -182,7 +186,7 @@ impl Jobs {
 
     /// Stores the result; `None` if there is no such running job.
     pub(super) fn end(&mut self, ticket: Ticket, result: Result<JobResult, SafeText>, now: Duration) -> Option<&Job> {
-        let job = self.all.iter_mut().find(|job| job.ticket == ticket && job.is_running())?;
+        let job = self.running_mut(ticket)?;
         job.ended = Some((now, result));
         Some(job)
     }

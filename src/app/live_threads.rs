@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use super::Ticket;
-use super::refresh::Refresh;
+use super::details::Refresh;
 use crate::model::ThreadUse;
 use crate::sorting::CompactSort;
 

@@ -35,7 +35,6 @@ mod output;
 mod pane;
 mod producer;
 mod recordings;
-mod refresh;
 mod sampling;
 mod state;
 pub mod tabs;

@@ -64,7 +64,7 @@ impl Producer {
     pub fn summary(&self) -> String {
         match (&self.connection, self.sessions.len()) {
             (Err(_), _) => "no service".to_owned(),
-            (Ok(_), count) => counted(count as u64),
+            (Ok(_), count) => Counted(count as u64, "session").to_string(),
         }
     }
 
@@ -84,14 +84,10 @@ impl Producer {
         match self.ended {
             (0, _) if self.sessions.is_empty() => sentences.push("No session has recorded the data source dotnet so far.".to_owned()),
             (0, _) => {}
-            (count, packets) => sentences.push(format!("Ended: {}, {packets}.", counted(count))),
+            (count, packets) => sentences.push(format!("Ended: {}, {packets}.", Counted(count, "session"))),
         }
         sentences
     }
-}
-
-fn counted(sessions: u64) -> String {
-    Counted(sessions, "session").to_string()
 }
 
 fn end((sessions, sum): &mut (u64, PacketCounts), packets: PacketCounts) {

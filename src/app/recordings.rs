@@ -154,14 +154,14 @@ impl Recordings {
             self.all.remove(oldest);
         }
         self.all.push(TrackedRecording::new(value, limit, now));
-        self.update_last_frozen();
+        self.update_frozen(self.all.len() - 1);
     }
 
     /// Replaces the contents previously read from a file.
     pub(super) fn put(&mut self, value: Recording, now: Duration) {
         self.all.retain(|tracked| tracked.value.id != value.id);
         self.all.push(TrackedRecording::new(value, None, now));
-        self.update_last_frozen();
+        self.update_frozen(self.all.len() - 1);
     }
 
     /// Removes the contents of a closed file.
@@ -259,12 +259,6 @@ impl Recordings {
         match frozen.iter_mut().find(|tracked| tracked.value.id == current.value.id) {
             Some(shown) => shown.clone_from(current),
             None => frozen.push(current.clone()),
-        }
-    }
-
-    fn update_last_frozen(&mut self) {
-        if let Some(last) = self.all.len().checked_sub(1) {
-            self.update_frozen(last);
         }
     }
 }

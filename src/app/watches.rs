@@ -71,12 +71,11 @@ pub struct Watches {
 impl Watch {
     /// Returns the status for the table row.
     pub fn status(&self) -> WatchStatus {
-        let read = |counters: &Arc<CountersSnapshot>| WatchStatus {
-            stats: counters.stats,
+        WatchStatus {
+            stats: self.counters.as_ref().map(|counters| counters.stats).unwrap_or_default(),
             issue: self.health_issues.first().map(|(issue, _)| *issue),
             automatic: self.automatic,
-        };
-        self.counters.as_ref().map_or(WatchStatus { automatic: self.automatic, ..WatchStatus::default() }, read)
+        }
     }
 
     /// Returns the findings, the worst first.

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use crate::app::action::{Action, Status};
-use crate::app::details::Details;
+use crate::app::details::{Details, Refresh};
 use crate::app::message::Ticket;
-use crate::app::refresh::Refresh;
 use crate::app::{Answer, Effect, Now, State, Tab};
 use crate::model::ProcessKey;
 
@@ -97,17 +96,14 @@ fn list(
     effect: fn(ProcessKey, Ticket) -> Effect,
 ) -> Option<Effect> {
     let key = state.list.selected()?;
-    if !shows_now(state, tab, key) || !refresh(&mut state.details).is_due() {
+    // Only for the current activity of a running process.
+    let is_shown = state.tab == tab && !state.shows_files() && state.pause.is_none() && state.is_alive(key);
+    if !is_shown || !refresh(&mut state.details).is_due() {
         return None;
     }
     let ticket = state.next_ticket();
     refresh(&mut state.details).requested(ticket);
     Some(effect(key, ticket))
-}
-
-/// Whether this tab shows the current activity of a running process.
-fn shows_now(state: &State, tab: Tab, key: ProcessKey) -> bool {
-    state.tab == tab && !state.shows_files() && state.pause.is_none() && state.is_alive(key)
 }
 
 /// Requests the environment of the selected process if the open tab shows it.
