@@ -12,7 +12,10 @@ use crate::analysis::{
 };
 use crate::app::{AutoWatch, Effect, Msg, Now, Options, State, Ticket, WalkedHeap, update};
 use crate::ipc::{CommandSupport, RuntimeVersion};
-use crate::model::{Contact, Phase, Process, ProcessKey, Rate, Recording, RecordingId, RunState, Trouble, Usage, Variable};
+use crate::model::{
+    Contact, FileContents, FileKind, Phase, Process, ProcessKey, Rate, Recording, RecordingAnalysis, RecordingId, RunState, TraceFile,
+    Trouble, Usage, Variable,
+};
 
 /// 2026-11-21, 08:30:21 UTC.
 pub(crate) const START_UNIX_MS: u64 = 1_795_249_821_000;
@@ -251,6 +254,15 @@ pub(crate) fn walked_heap(walk: u64) -> Arc<WalkedHeap> {
         HeapSnapshot { objects, bytes, references: objects * 2, types, others: (2, 40, 1600), is_finished: true, problems: Vec::new() };
     let retention = Some(Retention { types: retained, unreached: 7 });
     Arc::new(WalkedHeap { heap, retention, took: Duration::from_millis(1240), trouble: None })
+}
+
+pub(crate) fn trace_file(path: &str) -> TraceFile {
+    TraceFile { kind: FileKind::Trace, path: path.into(), bytes: 1000, process_id: 7, start_unix_ms: 1 }
+}
+
+/// The contents of a complete file.
+pub(crate) fn contents(analysis: Arc<RecordingAnalysis>) -> FileContents {
+    FileContents { analysis, bytes: 1, end: 5, duration: Duration::from_secs(10), complete: true, trouble: None }
 }
 
 impl TestApp {

@@ -1,10 +1,10 @@
 use std::sync::Arc;
-use std::time::Duration;
 
+use super::files::read_request;
 use crate::app::tabs::Cell;
-use crate::app::test_app::TestApp;
+use crate::app::test_app::{TestApp, contents, trace_file};
 use crate::app::{Effect, Msg, Tab, Ticket};
-use crate::model::{FileContents, FileKind, RecordingAnalysis, Span, TraceFile};
+use crate::model::{FileContents, RecordingAnalysis};
 use crate::ui::tests::analysis::scripted;
 use crate::ui::tests::scenes::{compared, comparing, opened};
 
@@ -27,17 +27,8 @@ fn row(app: &TestApp, name: &str) -> Vec<String> {
     rows.iter().find(|cells| cells[at] == name).unwrap_or_else(|| panic!("{name}: {rows:#?}")).clone()
 }
 
-fn read_request(app: &mut TestApp) -> (Ticket, Option<Span>) {
-    match app.take_effects().as_slice() {
-        [.., Effect::ReadFile { ticket, span, .. }] => (*ticket, *span),
-        effects => panic!("{effects:?}"),
-    }
-}
-
 fn answer(app: &mut TestApp, ticket: Ticket, analysis: Arc<RecordingAnalysis>) {
-    let duration = Duration::from_secs(10);
-    let contents = FileContents { analysis, bytes: 1, end: 5_000_000_000, duration, complete: true, trouble: None };
-    app.send(Msg::FileRead { ticket, result: Ok(contents) });
+    app.send(Msg::FileRead { ticket, result: Ok(FileContents { end: 5_000_000_000, ..contents(analysis) }) });
 }
 
 fn empty(app: &TestApp) -> String {
@@ -150,7 +141,7 @@ fn closing_the_files_ends_the_comparison() {
     assert_eq!(app.take_effects(), [], "there is nothing to compare with");
     app.press("L");
     let Some(Effect::FindFiles { ticket, .. }) = app.take_effects().pop() else { panic!() };
-    let file = TraceFile { kind: FileKind::Trace, path: "/x/a.nettrace".into(), bytes: 1, process_id: 7, start_unix_ms: 1 };
+    let file = trace_file("/x/a.nettrace");
     app.send(Msg::FilesFound { ticket, files: vec![file.clone()] });
     app.press("⏎");
     let (ticket, _) = read_request(&mut app);

@@ -1,14 +1,12 @@
-use std::time::Duration;
-
 use crate::app::action::Context;
-use crate::app::test_app::{TestApp, options, recording, sample_processes};
+use crate::app::test_app::{TestApp, contents, options, recording, sample_processes, trace_file};
 use crate::app::{Column, Effect, Focus, Msg, Options, RowKind, Sort, Tab, Ticket};
-use crate::model::{FileContents, FileKind, Outcome, Phase, Span, StoppedBy, TraceFile};
+use crate::model::{FileKind, Outcome, Phase, Span, StoppedBy};
 use crate::ui::tests::analysis::{empty, scripted};
 use crate::ui::tests::scenes::opened;
 
 /// Returns the ticket and range of the last file read request.
-fn read_request(app: &mut TestApp) -> (Ticket, Option<Span>) {
+pub(super) fn read_request(app: &mut TestApp) -> (Ticket, Option<Span>) {
     let effects = app.take_effects();
     let Some(Effect::ReadFile { ticket, span, .. }) = effects.last() else { panic!("{effects:?}") };
     (*ticket, *span)
@@ -16,13 +14,12 @@ fn read_request(app: &mut TestApp) -> (Ticket, Option<Span>) {
 
 #[test]
 fn files_are_read_at_startup() {
-    let file = |name: &str| TraceFile { kind: FileKind::Trace, path: name.into(), bytes: 1000, process_id: 7, start_unix_ms: 1 };
     let by_name = Sort { column: Column::Name, descending: false };
     for sort in [Sort::default(), by_name] {
-        let app = TestApp::with(Options { files: vec![file("/x/b"), file("/x/a")], sort, ..options() }, 120, 40);
+        let app = TestApp::with(Options { files: vec![trace_file("/x/b"), trace_file("/x/a")], sort, ..options() }, 120, 40);
         assert_eq!(app.selected_name(), "a", "{sort:?}");
     }
-    let mut app = TestApp::with(Options { files: vec![file("/x/b"), file("/x/a")], ..options() }, 120, 40);
+    let mut app = TestApp::with(Options { files: vec![trace_file("/x/b"), trace_file("/x/a")], ..options() }, 120, 40);
     app.send(Msg::Tick);
     let effects = app.take_effects();
     assert!(matches!(effects.as_slice(), [Effect::ReadFile { span: None, .. }, Effect::ReadFile { span: None, .. }]), "{effects:?}");
@@ -56,14 +53,13 @@ fn time_range_is_selected_and_stale_replies_are_dropped() {
     assert_eq!(read_request(&mut app).1, Some((29 * SECOND, 39 * SECOND)));
     let events = |app: &TestApp| app.state.analysis().unwrap().snapshot.totals.events;
     let before = events(&app);
-    let contents = |events: u64| {
+    let counted = |events: u64| {
         let mut analysis = (*scripted()).clone();
         analysis.snapshot.totals.events = events;
-        let duration = Duration::from_secs(10);
-        FileContents { analysis: analysis.into(), bytes: 1, end: 5, duration, complete: true, trouble: None }
+        contents(analysis.into())
     };
     for ticket in [first, ticket] {
-        app.send(Msg::FileRead { ticket, result: Ok(contents(1)) });
+        app.send(Msg::FileRead { ticket, result: Ok(counted(1)) });
     }
     assert_eq!(events(&app), before, "an answer that is no longer awaited is dropped");
     // The cursor stops at the ends of the file.
@@ -72,7 +68,7 @@ fn time_range_is_selected_and_stale_replies_are_dropped() {
     app.press("B");
     let (ticket, span) = read_request(&mut app);
     assert_eq!(span, None);
-    app.send(Msg::FileRead { ticket, result: Ok(contents(77)) });
+    app.send(Msg::FileRead { ticket, result: Ok(counted(77)) });
     assert_eq!((events(&app), app.state.open_file().unwrap().status()), (77, "complete"));
     app.press("B");
     assert_eq!(app.take_effects(), [], "it is shown already");
@@ -110,14 +106,7 @@ fn listed(app: &mut TestApp, names: &[&str]) {
     app.press("L");
     let effects = app.take_effects();
     let [Effect::FindFiles { ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
-    let file = |name: &&str| TraceFile {
-        kind: FileKind::Trace,
-        path: format!("/x/{name}").into(),
-        bytes: 1000,
-        process_id: 4242,
-        start_unix_ms: 1,
-    };
-    app.send(Msg::FilesFound { ticket: *ticket, files: names.iter().map(file).collect() });
+    app.send(Msg::FilesFound { ticket: *ticket, files: names.iter().map(|name| trace_file(&format!("/x/{name}"))).collect() });
 }
 
 #[test]
@@ -140,11 +129,7 @@ fn files_open_from_the_dashboard_and_esc_returns_to_processes() {
     // Process updates do not affect the list of files.
     app.send(Msg::Processes(sample_processes().into_iter().skip(1).collect()));
     assert_eq!(app.state.list.len(), 1);
-    let duration = Duration::from_secs(10);
-    app.send(Msg::FileRead {
-        ticket,
-        result: Ok(FileContents { analysis: scripted(), bytes: 1, end: 5, duration, complete: true, trouble: None }),
-    });
+    app.send(Msg::FileRead { ticket, result: Ok(contents(scripted())) });
     assert!(app.state.analysis().is_some());
     // Open another file, and one that is already open.
     for name in ["a.nettrace", "b.nettrace"] {
@@ -172,9 +157,7 @@ fn file_list_reaches_a_palette_covered_by_help() {
     let effects = app.take_effects();
     let [Effect::FindFiles { ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     app.state.open_help();
-    let file =
-        TraceFile { kind: FileKind::Trace, path: "/x/below-the-help.nettrace".into(), bytes: 1000, process_id: 4242, start_unix_ms: 1 };
-    app.send(Msg::FilesFound { ticket: *ticket, files: vec![file] });
+    app.send(Msg::FilesFound { ticket: *ticket, files: vec![trace_file("/x/below-the-help.nettrace")] });
     assert_eq!(app.state.context(), Context::Reader);
     app.press("⎋below-the-help⏎");
     assert!(app.state.shows_files());
@@ -216,10 +199,6 @@ fn histogram_covers_the_whole_file_with_a_range_selected() {
     app.press("{b{");
     let (ticket, span) = read_request(&mut app);
     assert!(span.is_some());
-    let duration = Duration::from_secs(10);
-    app.send(Msg::FileRead {
-        ticket,
-        result: Ok(FileContents { analysis: empty(), bytes: 1, end: 5, duration, complete: true, trouble: None }),
-    });
+    app.send(Msg::FileRead { ticket, result: Ok(contents(empty())) });
     assert_eq!(app.state.open_file().unwrap().events_by_part(50), before);
 }

@@ -1,5 +1,3 @@
-use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
-
 use crate::app::test_app::{TestApp, process};
 use crate::app::{ActionMenu, Effect, Field, Form, JobResult, Msg, Overlay};
 use crate::ipc::{ClientData, Command, EnvironmentName, EnvironmentValue, RuntimeVersion, TargetPath};
@@ -126,23 +124,19 @@ fn unavailable_menu_action_reports_the_reason() {
 
 #[test]
 fn buttons_and_questions_can_be_clicked() {
-    let click = |app: &mut TestApp, x, y| {
-        let kind = MouseEventKind::Down(MouseButton::Left);
-        app.send(Msg::Mouse(MouseEvent { kind, column: x, row: y, modifiers: KeyModifiers::NONE }));
-    };
     for (width, height) in [(120, 40), (80, 24), (40, 10)] {
         let mut app = TestApp::populated(width, height);
         let place = |app: &TestApp| form(app).place(&app.state.layout());
         app.press("d");
         let no = place(&app).buttons[0];
-        click(&mut app, no.x + 1, no.y);
+        app.click(no.x + 1, no.y);
         assert!(app.state.overlay.is_none() && app.take_effects().is_empty(), "{width}");
         app.press("d");
         let (at, row) = place(&app).questions[0];
-        click(&mut app, row.x, row.y);
+        app.click(row.x, row.y);
         assert_eq!((at, form(&app).focus), (0, Field::Question(0)));
         let yes = place(&app).buttons[1];
-        click(&mut app, yes.x + 1, yes.y);
+        app.click(yes.x + 1, yes.y);
         assert!(matches!(app.take_effects().as_slice(), [Effect::Dump { .. }]), "{width}");
     }
 }

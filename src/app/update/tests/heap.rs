@@ -1,6 +1,6 @@
 //! Heap walks: requested, canceled, compared, written.
 
-use crate::app::test_app::{TestApp, options, process, walked_heap};
+use crate::app::test_app::{TestApp, options, process, trace_file, walked_heap};
 use crate::app::{Effect, Msg, Options, Overlay, Reply, Tab, Ticket};
 use crate::model::{FileKind, OutputName, Process, ProcessKey, RunState, TraceFile};
 
@@ -182,7 +182,7 @@ fn heap_file_opens_with_the_heap_tab_only() {
     app.press("L");
     let effects = app.take_effects();
     let Some(Effect::FindFiles { ticket, .. }) = effects.last() else { panic!("{effects:?}") };
-    let trace = TraceFile { kind: FileKind::Trace, path: "/x/a.nettrace".into(), bytes: 1, process_id: 7, start_unix_ms: 1 };
+    let trace = trace_file("/x/a.nettrace");
     app.send(Msg::FilesFound { ticket: *ticket, files: vec![heap_file("a.gcdump"), trace.clone()] });
     app.press("⏎");
     assert_eq!((app.state.tab, app.selected_name(), heading(&app)), (Tab::Heap, "a.gcdump".to_owned(), "Reading the file …".to_owned()));
@@ -215,7 +215,7 @@ fn the_heaps_of_two_files_are_compared() {
     app.send(Msg::Tick);
     app.press("=");
     read_next(&mut app, "after.gcdump", Ok(2));
-    let trace = TraceFile { kind: FileKind::Trace, path: "/x/a.nettrace".into(), bytes: 1, process_id: 7, start_unix_ms: 1 };
+    let trace = trace_file("/x/a.nettrace");
     app.press("=");
     let effects = app.take_effects();
     let Some(Effect::FindFiles { ticket, .. }) = effects.last() else { panic!("{effects:?}") };
@@ -270,8 +270,7 @@ fn closing_the_files_cancels_a_pending_heap_read() {
 /// A heap file has only one tab. After it, the previous tab of traces is restored.
 #[test]
 fn trace_tab_is_restored_after_a_heap_file() {
-    let trace = |name: &str| TraceFile { kind: FileKind::Trace, path: name.into(), bytes: 1000, process_id: 7, start_unix_ms: 1 };
-    let files = vec![trace("a.nettrace"), heap_file("b.gcdump"), trace("c.nettrace")];
+    let files = vec![trace_file("a.nettrace"), heap_file("b.gcdump"), trace_file("c.nettrace")];
     let mut app = TestApp::with(Options { files, ..options() }, 120, 40);
     app.state.tab = Tab::Gc;
     for (name, tab) in [("a.nettrace", Tab::Gc), ("b.gcdump", Tab::Heap), ("c.nettrace", Tab::Gc), ("b.gcdump", Tab::Heap)] {

@@ -1,12 +1,12 @@
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEvent, MouseEventKind};
 
 use crate::app::action::Context;
 use crate::app::dialog::Found;
 use crate::app::pane::Focus;
-use crate::app::test_app::{TestApp, process, recording, sample_processes, variables};
+use crate::app::test_app::{TestApp, process, recording, sample_processes, trace_file, variables};
 use crate::app::{Clipboard, Column, Effect, Msg, Overlay, Tab};
 use crate::clr::profiles;
-use crate::model::{FileKind, Phase, Recording, TraceFile};
+use crate::model::{Phase, Recording};
 
 #[test]
 fn keys_switch_between_contexts() {
@@ -208,7 +208,7 @@ fn palette_opens_tabs_profiles_themes_and_files() {
     assert_eq!(app.take_effects().pop(), Some(Effect::SetTheme("high-contrast".into())));
 
     // Files arrive later and do not move the other entries.
-    let file = TraceFile { kind: FileKind::Trace, path: "/x/dumping.nettrace".into(), bytes: 1, process_id: 7, start_unix_ms: 1 };
+    let file = trace_file("/x/dumping.nettrace");
     app.press(":dump");
     let Some(Effect::FindFiles { ticket: second, .. }) = app.take_effects().pop() else { panic!("no files are looked for") };
     let before = found(&app);
@@ -229,30 +229,22 @@ fn palette_opens_tabs_profiles_themes_and_files() {
 #[test]
 fn rows_columns_tabs_and_hints_can_be_clicked() {
     let mut app = TestApp::populated(120, 40);
-    let click = |app: &mut TestApp, x, y| {
-        app.send(Msg::Mouse(MouseEvent {
-            kind: MouseEventKind::Down(MouseButton::Left),
-            column: x,
-            row: y,
-            modifiers: KeyModifiers::NONE,
-        }));
-    };
     let layout = app.state.layout();
     let (list, detail) = (layout.list.clone().unwrap(), layout.detail.clone().unwrap());
-    click(&mut app, list.rows.x + 5, list.rows.y + 2);
+    app.click(list.rows.x + 5, list.rows.y + 2);
     assert_eq!(app.state.list.cursor(), Some(2));
     app.press("/!order⏎g↓");
-    click(&mut app, list.rows.x + 5, list.rows.bottom() - 1);
+    app.click(list.rows.x + 5, list.rows.bottom() - 1);
     assert_eq!(app.state.list.cursor(), Some(1), "there is no row");
     app.press("⎋");
     let name = list.columns.iter().find(|slot| slot.column == Column::Name).unwrap();
-    click(&mut app, name.x, list.head.y);
+    app.click(name.x, list.head.y);
     assert_eq!(app.state.list.sort().column, Column::Name);
     let last = detail.tabs.last().unwrap().place;
-    click(&mut app, last.x, last.y);
+    app.click(last.x, last.y);
     assert_eq!(app.state.context(), Context::Jobs);
     let help = app.state.hints(120).pop().unwrap();
-    click(&mut app, help.x, 39);
+    app.click(help.x, 39);
     assert!(matches!(app.state.overlay, Some(Overlay::Help(_))));
     let wheel = MouseEvent { kind: MouseEventKind::ScrollDown, column: 60, row: 20, modifiers: KeyModifiers::NONE };
     app.send(Msg::Mouse(wheel));
@@ -326,14 +318,10 @@ fn overlay_lists_are_filtered_paged_and_clicked() {
     assert_eq!(app.state.pick_list().unwrap().cursor.at, page - 1);
     // A click selects, a second one accepts.
     let rows = app.state.pick_list().unwrap().rows();
-    let click = |app: &mut TestApp| {
-        let (kind, modifiers) = (MouseEventKind::Down(MouseButton::Left), KeyModifiers::NONE);
-        app.send(Msg::Mouse(MouseEvent { kind, column: rows.x + 3, row: rows.y + 4, modifiers }));
-    };
     let before = names(&app);
-    click(&mut app);
+    app.click(rows.x + 3, rows.y + 4);
     assert_eq!((app.state.pick_list().unwrap().cursor.at, names(&app)), (4, before));
-    click(&mut app);
+    app.click(rows.x + 3, rows.y + 4);
     assert_ne!(names(&app), before);
     // The environment and job lists, too.
     let mut app = TestApp::populated(120, 40);
@@ -347,7 +335,6 @@ fn overlay_lists_are_filtered_paged_and_clicked() {
     assert_eq!(app.state.variable().map(|(_, variable)| variable.name.as_str()), Some("PATH"));
     app.press("/⎋");
     let place = app.state.tab_view().unwrap().1.rows();
-    let (kind, modifiers) = (MouseEventKind::Down(MouseButton::Left), KeyModifiers::NONE);
-    app.send(Msg::Mouse(MouseEvent { kind, column: place.x, row: place.y + 2, modifiers }));
+    app.click(place.x, place.y + 2);
     assert_eq!(app.state.view_cursor(Tab::Environment).at, 2);
 }

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
-use crate::app::test_app::{TestApp, options, recording, sample_processes};
+use crate::app::test_app::{TestApp, contents, options, recording, sample_processes};
 use crate::app::{Effect, Focus, Msg, Options, Tab};
-use crate::model::{FileContents, Outcome, Phase, ProcessKey, Recording, RecordingId, StoppedBy, TraceOptions};
+use crate::model::{Outcome, Phase, ProcessKey, Recording, RecordingId, StoppedBy, TraceOptions};
 use crate::ui::tests::analysis::scripted;
 
 const KEY: ProcessKey = ProcessKey { pid: 4242, started: 42_420 };
@@ -225,8 +225,7 @@ fn ended_recording_analysis_is_kept_only_while_shown() {
     app.wait(1000);
     let effects = app.take_effects();
     let [Effect::ReadFile { ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
-    let contents = FileContents { analysis: scripted(), bytes: 1, end: 5, duration: Duration::from_secs(5), complete: true, trouble: None };
-    app.send(Msg::FileRead { ticket: *ticket, result: Ok(contents) });
+    app.send(Msg::FileRead { ticket: *ticket, result: Ok(contents(scripted())) });
     assert!(kept(&app));
     assert_eq!(app.take_effects(), []);
 }

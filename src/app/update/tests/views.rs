@@ -1,4 +1,4 @@
-use crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::KeyCode;
 
 use crate::app::action::Context;
 use crate::app::test_app::{TestApp, recording};
@@ -227,12 +227,7 @@ fn rows_are_filtered_selected_and_copied() {
     let (view, geometry) = app.state.tab_view().unwrap();
     let (page, third) = (geometry.rows(), view.list.id(2));
     drop(view);
-    app.send(Msg::Mouse(MouseEvent {
-        kind: MouseEventKind::Down(MouseButton::Left),
-        column: page.x,
-        row: page.y + 2,
-        modifiers: KeyModifiers::NONE,
-    }));
+    app.click(page.x, page.y + 2);
     let view = app.state.view_of(Tab::Logs).unwrap();
     assert_eq!((view.cursor.at, view.list.id(view.cursor.at)), (2, third));
     drop(view);
