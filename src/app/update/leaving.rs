@@ -38,7 +38,10 @@ pub(in crate::app) fn answer(state: &mut State, answer: QuitAnswer) -> Vec<Effec
     match answer {
         QuitAnswer::Stay => Vec::new(),
         QuitAnswer::Keep => quit_now(state, true),
-        QuitAnswer::Finish => finish(state, QUIT_TIMEOUT),
+        QuitAnswer::Finish => {
+            finish(state, QUIT_TIMEOUT);
+            Vec::new()
+        }
     }
 }
 
@@ -50,26 +53,17 @@ pub(in crate::app) fn terminate(state: &mut State) -> Vec<Effect> {
         Some(_) => abandon_all(state),
         None => {
             let stopping = state.recordings.all().iter().filter(|tracked| tracked.is_stopping());
-            let mut effects: Vec<_> = stopping.map(|tracked| Effect::AbandonTrace { id: tracked.value.id }).collect();
-            effects.extend(finish(state, SIGNAL_TIMEOUT));
+            let effects = stopping.map(|tracked| Effect::AbandonTrace { id: tracked.value.id }).collect();
+            finish(state, SIGNAL_TIMEOUT);
             effects
         }
     }
 }
 
-fn finish(state: &mut State, limit: Duration) -> Vec<Effect> {
-    state.overlay = None;
-    state.line = None;
-    state.dirty = true;
+/// Begins to quit: [`quit_when_finished`] stops the recordings.
+fn finish(state: &mut State, limit: Duration) {
+    (state.overlay, state.line, state.dirty) = (None, None, true);
     state.pending_quit = Some(PendingQuit { limit: state.now.elapsed + limit, abandoned: false });
-    let ids: Vec<RecordingId> =
-        state.recordings.all().iter().filter(|tracked| tracked.is_stoppable()).map(|tracked| tracked.value.id).collect();
-    ids.into_iter()
-        .map(|id| {
-            state.recordings.stop(id);
-            Effect::StopTrace { id }
-        })
-        .collect()
 }
 
 /// Abandons all active recordings instead of waiting for their remaining data.
@@ -84,17 +78,20 @@ pub(in crate::app) fn abandon_all(state: &mut State) -> Vec<Effect> {
     active.map(|tracked| Effect::AbandonTrace { id: tracked.value.id }).collect()
 }
 
-/// Quits once everything is finished, or the wait has timed out.
+/// Stops the recordings, and quits once everything is finished, or the wait has timed out.
 pub(in crate::app) fn quit_when_finished(state: &mut State) -> Vec<Effect> {
     let Some(pending_quit) = state.pending_quit else { return Vec::new() };
     if state.recordings.active() == 0 {
         return quit_now(state, false);
     }
-    match state.now.elapsed >= pending_quit.limit {
-        true if pending_quit.abandoned => quit_now(state, false),
-        true => abandon_all(state),
-        false => Vec::new(),
+    if state.now.elapsed >= pending_quit.limit {
+        return if pending_quit.abandoned { quit_now(state, false) } else { abandon_all(state) };
     }
+    // One of a program that was being started may begin only now.
+    let running = state.recordings.all().iter().filter(|tracked| tracked.is_stoppable());
+    let ids: Vec<RecordingId> = running.map(|tracked| tracked.value.id).collect();
+    ids.iter().for_each(|id| state.recordings.stop(*id));
+    ids.into_iter().map(|id| Effect::StopTrace { id }).collect()
 }
 
 fn quit_now(state: &mut State, keep_recording: bool) -> Vec<Effect> {

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use crate::app::test_app::{TestApp, recording};
-use crate::app::{AutoWatch, Effect, Form, Msg};
+use crate::app::{AutoWatch, Effect, Form, Msg, Ticket};
 use crate::model::{Outcome, Phase, RecordingId, StoppedBy};
 
 const ID: RecordingId = RecordingId(1);
@@ -80,6 +80,15 @@ fn automatic_watches_are_not_due_while_quitting() {
         assert_eq!(app.take_effects(), []);
         assert_eq!(app.state.next_deadline(app.now), Some(Duration::from_secs(1)), "{watch:?}");
     }
+}
+
+#[test]
+fn a_recording_that_starts_while_quitting_is_stopped() {
+    let mut app = recorded();
+    app.press("qy");
+    app.take_effects();
+    app.send(Msg::Launched { ticket: Ticket(1), recording: Box::new(recording(2, 0, Phase::Starting)) });
+    assert!(app.take_effects().contains(&Effect::StopTrace { id: RecordingId(2) }));
 }
 
 #[test]
