@@ -1,5 +1,6 @@
 //! Actions in overlays.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -263,7 +264,7 @@ enum Request {
     Launch(ProgramRequest),
     Port(PathBuf),
     ClosePort { resume: bool },
-    CleanUp,
+    CleanUp(BTreeSet<PathBuf>),
     Producer(ProducerRequest),
     StopProducer,
     HeapWalk,
@@ -295,7 +296,7 @@ fn request(form: &Form) -> Result<Request, (usize, String)> {
         Purpose::Producer(ProducerForm::Begin) => Request::Producer(form.producer_request()?),
         Purpose::Producer(ProducerForm::Running(_)) => Request::StopProducer,
         Purpose::ClosePort(_) => Request::ClosePort { resume: form.resumes_suspended() },
-        Purpose::CleanUp(_) => Request::CleanUp,
+        Purpose::CleanUp(folders) => Request::CleanUp(folders.clone()),
         Purpose::HeapWalk(_) => Request::HeapWalk,
         Purpose::HeapFile(walk) => Request::HeapFile(*walk, form.heap_file_request()?),
     })
@@ -306,7 +307,7 @@ fn perform_request(state: &mut State, subject: Option<Subject>, request: Request
         (Request::Launch(program), _) => process::launch(state, program),
         (Request::Port(path), _) => process::port(state, path),
         (Request::ClosePort { resume }, _) => process::close_port(state, resume),
-        (Request::CleanUp, _) => process::clean_up(state),
+        (Request::CleanUp(folders), _) => process::clean_up(state, folders),
         (Request::Producer(served), _) => process::producer(state, served),
         (Request::StopProducer, _) => vec![Effect::StopProducer],
         (Request::HeapFile(walk, path), _) => heap::write(state, walk, path),

@@ -1,5 +1,6 @@
 //! Actions on a process.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -192,8 +193,7 @@ pub(in crate::app) fn close_port(state: &mut State, resume: bool) -> Vec<Effect>
 }
 
 /// Removes the sockets of killed processes.
-pub(in crate::app) fn clean_up(state: &mut State) -> Vec<Effect> {
-    let folders = state.stale_sockets.folders.clone();
+pub(in crate::app) fn clean_up(state: &mut State, folders: BTreeSet<PathBuf>) -> Vec<Effect> {
     let ticket = begin(state, without_process("dn-top"), JobKind::CleanUp);
     vec![Effect::CleanUp { folders, ticket }]
 }

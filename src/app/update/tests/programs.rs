@@ -164,6 +164,8 @@ fn stale_sockets_are_removed_after_confirmation() {
     app.press("C");
     assert!(form(&app).effects()[0].contains("Removes diagnostic sockets in /run/app."), "{:?}", form(&app).effects());
     assert_eq!(form(&app).focus, Field::Button(0));
+    // Only what the dialog names is confirmed.
+    app.send(Msg::StaleSockets(StaleSockets { count: 3, folders: ["/run/app".into(), "/run/other".into()].into() }));
     app.press("y⏎");
     let effects = app.take_effects();
     let [.., Effect::CleanUp { folders, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
