@@ -142,6 +142,12 @@ pub struct OtherActivities {
 }
 
 impl OperationSnapshot {
+    /// Returns the name with the last part of the provider, as several providers publish operations of the same name: `Request (Hosting)`. Not
+    /// sanitized.
+    pub fn title(&self) -> String {
+        format!("{} ({})", self.name, self.provider.rsplit(['.', '-']).next().unwrap_or_default())
+    }
+
     /// Returns whether this is an operation for incoming requests whose events carry no status, such as those of ASP.NET Core's own event
     /// source: only exceptions are visible as failures.
     pub fn lacks_status(&self) -> bool {

@@ -195,10 +195,11 @@ impl Subject {
             }
             Self::Operations => {
                 for operation in &snapshot.activities.operations {
-                    found.add(&operation.name, Unit::PerSecond, rate(operation.started));
+                    let title = operation.title();
+                    found.add(&title, Unit::PerSecond, rate(operation.started));
                     if let Some([p50, p95, p99]) = operation.quantiles_ns {
                         for (what, ns) in [("p50", p50), ("p95", p95), ("p99", p99)] {
-                            found.add(&format!("{} {what}", operation.name), Unit::Nanoseconds, ns as f64);
+                            found.add(&format!("{title} {what}"), Unit::Nanoseconds, ns as f64);
                         }
                     }
                 }

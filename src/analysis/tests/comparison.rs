@@ -73,3 +73,23 @@ fn methods_are_compared_by_share_of_time() {
     let ((_, before, after), (_, cart_before, cart_after)) = (of("Shop.Order.Pay"), of("Shop.Cart.Add"));
     assert!(close(before, 0.2) && close(after, 0.7) && close(cart_before, 0.8) && close(cart_after, 0.3), "{methods:?}");
 }
+
+/// Both providers call their operation `Request`, and durations cannot be added up.
+#[test]
+fn operations_of_several_providers_are_compared_separately() {
+    let play = |served: i64, sent: i64| {
+        let mut script = Script::new();
+        for (id, provider, ms) in [(1, "Microsoft.AspNetCore.Hosting", served), (2, "System.Net.Http", sent)] {
+            script.activity(id).described(provider, "RequestStart", &[], 0, Bytes::default());
+            script.activity(id).described(provider, "RequestStop", &[], ms * MS, Bytes::default());
+        }
+        script.activity(0).described("Shop", "End", &[], 1000 * MS, Bytes::default());
+        script.play()
+    };
+    let sections = sections(&play(30, 20), &play(50, 20));
+    let figures = figures(&sections, Subject::Operations);
+    let of = |name: &str| figures.iter().find(|figure| figure.0 == name).map(|(_, before, after)| (*before, *after));
+    assert_eq!(of("Request (Hosting)"), Some((Some(1.0), Some(1.0))));
+    assert_eq!(of("Request (Hosting) p50"), Some((Some(30e6), Some(50e6))));
+    assert_eq!(of("Request (Http) p99"), Some((Some(20e6), Some(20e6))));
+}

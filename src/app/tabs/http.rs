@@ -35,11 +35,7 @@ impl<'a> Row<'a> {
             Self::Route(_, route) if route.text.is_empty() => "(not in the events)".to_owned(),
             Self::Route(_, route) => route.text.clone(),
             Self::Others(_) => "(other routes)".to_owned(),
-            Self::Operation(operation) => {
-                // Several providers publish operations of the same name.
-                let short = operation.provider.rsplit(['.', '-']).next().unwrap_or_default();
-                format!("{} ({short})", operation.name)
-            }
+            Self::Operation(operation) => operation.title(),
         }
     }
 
