@@ -75,6 +75,15 @@ impl CounterTally {
         CollectionMarks::Recorded(self.marks.marks())
     }
 
+    fn kind(&self, metadata: &Metadata) -> (EventKind, bool) {
+        self.kinds.get(metadata.index as usize).copied().unwrap_or_default()
+    }
+
+    fn context<'a>(&self, kind: EventKind, event: &'a Event<'a>) -> EventContext<'a> {
+        let pointer_size = self.clock.header().map_or(8, |header| header.pointer_size);
+        EventContext { kind, event, at: self.clock.nanoseconds(event.timestamp()), thread: event.thread(), pointer_size }
+    }
+
     /// Returns the current values of the counters.
     pub fn snapshot(&self) -> CountersSnapshot {
         self.counters.snapshot(&View { now: self.newest, symbols: &Symbols::default() })
@@ -97,29 +106,41 @@ impl Sink for CounterTally {
         self.kinds.push((EventKind::of(metadata), LOCK_EVENTS.contains(&metadata.event_id)));
     }
 
+    fn needs_order(&self, metadata: &Metadata) -> bool {
+        GcMarks::uses(self.kind(metadata).0)
+    }
+
     fn event(&mut self, event: &Event<'_>) {
-        let (kind, is_lock) = self.kinds.get(event.metadata.index as usize).copied().unwrap_or_default();
+        let (kind, is_lock) = self.kind(event.metadata);
         let is_value = matches!(kind, EventKind::EventCounter | EventKind::Metrics);
         if !is_value {
             let bytes = if is_lock { &mut self.lock_bytes } else { &mut self.collection_bytes };
             *bytes += (event.payload.len() + event.stack().map_or(0, |stack| stack.frames().count() * 8) + HEADER) as u64;
         }
-        let at = self.clock.nanoseconds(event.timestamp());
-        let pointer_size = self.clock.header().map_or(8, |header| header.pointer_size);
-        let context = EventContext { kind, event, at, thread: event.thread(), pointer_size };
+        let context = self.context(kind, event);
         // An invalid value is ignored.
         let _ = match kind {
             EventKind::EventCounter | EventKind::Metrics => {
-                self.newest = self.newest.max(at);
+                self.newest = self.newest.max(context.at);
                 self.values += 1;
                 self.counters.feed(&context)
             }
             EventKind::ContentionStart | EventKind::ContentionStop => self.contention.feed(&context),
-            _ => self.marks.feed(&context),
+            _ => None,
         };
+    }
+
+    fn ordered_event(&mut self, event: &Event<'_>) {
+        let context = self.context(self.kind(event.metadata).0, event);
+        // A malformed payload is ignored.
+        let _ = self.marks.feed(&context);
     }
 
     fn loss(&mut self, loss: &Loss) {
         self.contention.lost(loss.capture_thread);
+    }
+
+    fn ordered_loss(&mut self, loss: &Loss) {
+        self.marks.lost(loss.capture_thread);
     }
 }

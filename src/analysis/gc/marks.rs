@@ -39,7 +39,13 @@ pub(in crate::analysis) struct GcMarks {
 }
 
 impl GcMarks {
-    /// Processes an event. `None` if the payload is malformed.
+    /// Returns whether the pauses are determined from events of this kind.
+    pub(in crate::analysis) fn uses(kind: EventKind) -> bool {
+        matches!(kind, EventKind::SuspendBegin | EventKind::RestartEnd | EventKind::GcStart | EventKind::GcEnd)
+    }
+
+    /// Processes an event, in time order: with server GC, the thread that starts a collection is not the one that suspends the others. `None` if
+    /// the payload is malformed.
     pub(in crate::analysis) fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
         let thread = context.event.capture_thread();
         match context.kind {
@@ -64,6 +70,11 @@ impl GcMarks {
             _ => {}
         }
         Some(())
+    }
+
+    /// Handles lost events of a capture thread: the end of its suspension may be among them.
+    pub(in crate::analysis) fn lost(&mut self, capture_thread: ThreadId) {
+        self.suspensions.lost(capture_thread);
     }
 
     fn restarted(&mut self, at: i64, thread: ThreadId) {

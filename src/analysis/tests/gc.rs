@@ -247,10 +247,18 @@ fn pauses_are_marked_with_their_generation() {
     pause(&mut script, 50, collector, &|_| {});
     suspend(&mut script, 60 * MS, collector, 0);
     restart(&mut script, 61 * MS, collector);
+    // Server GC: another thread reports the start, and its block comes later in the stream.
+    pause(&mut script, 70, collector, &|_| {});
+    start(&mut script, 71 * MS, 3, 5, 0, 0, 0);
+    // The end of this suspension and the start of the next are lost.
+    suspend(&mut script, 80 * MS, collector, 1);
+    script.lose(collector, 2);
+    start(&mut script, 5000 * MS, collector, 6, 0, 0, 0);
+    restart(&mut script, 5001 * MS, collector);
     let mut tally = CounterTally::new(CounterSession::default());
     script.play_to(&mut tally);
     let mark = |at: i64, generation| GcMark { at: at * MS, pause_ns: 2_000_000, generation, is_induced: at == 30 };
-    assert_eq!(tally.marks(), CollectionMarks::Recorded(vec![mark(10, 0), mark(20, 2), mark(30, 1), mark(40, 2)]));
+    assert_eq!(tally.marks(), CollectionMarks::Recorded(vec![mark(10, 0), mark(20, 2), mark(30, 1), mark(40, 2), mark(70, 0)]));
     assert!((500..2000).contains(&tally.collection_bytes()) && tally.values() == 0, "{} bytes", tally.collection_bytes());
     assert_eq!(tally.lock_bytes(), 0);
 }
