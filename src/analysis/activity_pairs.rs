@@ -20,6 +20,8 @@ const RUNNING: usize = 4096;
 const MAX_SUBJECT_LENGTH: usize = 200;
 /// Maximum length of a request method, in characters.
 const MAX_METHOD_LENGTH: usize = 20;
+/// Length of a subject, in bytes, from which route values are ignored: their names make it longer, and an event can be repeated.
+const MAX_ROUTE_LENGTH: usize = 1000;
 /// Statuses below 500 with which Kestrel answers bad requests (KestrelBadHttpRequestException).
 const BAD_REQUESTS: [u16; 7] = [400, 405, 408, 411, 413, 414, 431];
 
@@ -135,7 +137,7 @@ impl ActivityPairs {
             activity.subject.insert(0, ' ');
             method.chars().filter(char::is_ascii).take(MAX_METHOD_LENGTH).enumerate().for_each(|(at, c)| activity.subject.insert(at, c));
         }
-        if let Some(values) = route_values {
+        if let Some(values) = route_values.filter(|_| activity.subject.len() < MAX_ROUTE_LENGTH) {
             values.copy_prefix(&mut self.route_values, MAX_SUBJECT_LENGTH);
             http::add_route(&mut activity.subject, &self.route_values);
             // Beyond the route values that were kept, path segments may still be identifiers.

@@ -49,6 +49,9 @@ pub(super) fn add_subject(subject: &mut String, values: Values<'_>, room: usize)
     let command = arguments(values.clone()).find(|(key, _)| *key == *"CommandText").map(|(_, value)| value);
     let others = arguments(values).filter(|(key, _)| !IGNORED_ARGUMENTS.iter().any(|ignored| *key == **ignored)).map(|(_, value)| value);
     for reported in command.into_iter().chain(others.take(if command.is_some() { 0 } else { usize::MAX })) {
+        if subject.len() >= room {
+            return;
+        }
         if !subject.is_empty() {
             subject.push(' ');
         }

@@ -57,16 +57,21 @@ impl HeapAmount {
 impl HeapChange<'_> {
     /// Returns the growth in bytes; if one of the amounts is only a bound, the minimum growth or shrinkage.
     pub fn bytes(&self) -> i64 {
-        self.after.bytes() as i64 - self.before.bytes() as i64
+        difference(self.before.bytes(), self.after.bytes())
     }
 
     /// Returns the growth in objects; `None` if unknown.
     pub fn objects(&self) -> Option<i64> {
         match (self.before, self.after) {
-            (HeapAmount::Known { objects: before, .. }, HeapAmount::Known { objects: after, .. }) => Some(after as i64 - before as i64),
+            (HeapAmount::Known { objects: before, .. }, HeapAmount::Known { objects: after, .. }) => Some(difference(before, after)),
             _ => None,
         }
     }
+}
+
+/// Returns the growth; a process can report any size.
+fn difference(before: u64, after: u64) -> i64 {
+    i64::try_from(i128::from(after) - i128::from(before)).unwrap_or(if after > before { i64::MAX } else { i64::MIN })
 }
 
 impl HeapSnapshot {
@@ -120,6 +125,12 @@ mod tests {
             after.changes_since(&before).iter().map(|change| (change.name.to_owned(), change.bytes(), change.objects())).collect();
         let expected = [("New", 250, Some(7)), ("More", 200, Some(2)), ("Less", -300, Some(-3)), ("Gone", -500, Some(-5))];
         assert_eq!(found, expected.map(|(name, bytes, objects)| (name.to_owned(), bytes, objects)));
+    }
+
+    #[test]
+    fn excessive_sizes_are_capped() {
+        let (none, all) = (heap(&[("A", 0, 5)], 0), heap(&[("A", 0, u64::MAX)], 0));
+        assert_eq!((all.changes_since(&none)[0].bytes(), none.changes_since(&all)[0].bytes()), (i64::MAX, i64::MIN));
     }
 
     /// For a type that is not listed, only an upper bound is known.

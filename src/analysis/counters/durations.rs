@@ -16,6 +16,8 @@ const QUANTILES: [f64; 3] = [0.5, 0.95, 0.99];
 const TOLERANCE: f64 = 0.005;
 /// Maximum number of intervals kept.
 const HISTORY: usize = 300;
+/// Maximum number of combinations in an interval; a library publishes each once.
+const COMBINATIONS: usize = super::SERIES;
 
 /// Durations of the requests of one interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,7 +64,9 @@ impl Durations {
         }
         self.is_published = true;
         let quantile = |share: f64| Some(reading.quantiles.iter().find(|(other, _)| *other == share)?.1);
-        if let (Some(count @ 1..), [Some(p50), Some(p95), Some(p99)]) = (reading.count, QUANTILES.map(quantile)) {
+        if let (Some(count @ 1..), [Some(p50), Some(p95), Some(p99)]) = (reading.count, QUANTILES.map(quantile))
+            && self.current.len() < COMBINATIONS
+        {
             self.current.push((count, [p50, p95, p99]));
         }
     }
@@ -111,6 +115,14 @@ fn merge(combinations: &[(u64, [f64; 3])]) -> Option<[f64; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn interval_that_never_ends_is_bounded() {
+        let mut durations = Durations::served();
+        let reading = Reading { count: Some(1), quantiles: QUANTILES.map(|share| (share, 1.0)).to_vec(), ..Reading::default() };
+        (0..=COMBINATIONS).for_each(|_| durations.add(SERVED.0, SERVED.1, &reading));
+        assert_eq!(durations.current.len(), COMBINATIONS);
+    }
 
     #[test]
     fn quantiles_are_weighted_by_request_count() {

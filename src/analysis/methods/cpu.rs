@@ -121,7 +121,9 @@ impl CpuSamples {
         let cell = self.samples.add_recent(node, stack.thread, stack.at, ThreadState::Managed, ns);
         self.recent.push_back((stack.at, cell, ns));
         if self.recent.len() > RECENT {
-            self.forget_recent(self.recent[RECENT / 2].0);
+            // By number and not by time: in a file, times need not ascend.
+            self.recent_since = self.recent_since.max(Some(self.recent[RECENT / 2].0));
+            self.recent.drain(..RECENT / 2).for_each(|(_, cell, ns)| self.samples.forget_recent(cell, ns));
         }
         if self.tree.is_full() || self.samples.is_full() {
             let weights = self.samples.by_node(self.tree.len());
@@ -309,14 +311,27 @@ mod tests {
         assert_eq!(cpu.recent_since(), Some(100));
     }
 
+    /// Durations in a malformed file exceed the maximum that can be counted.
+    #[test]
+    fn excessive_durations_are_capped() {
+        let mut waits = CpuSamples::of_waits();
+        for _ in 0..2 {
+            waits.add_time(&CpuStack { thread: ThreadId::of(7), at: 0, kernel: &[], user: &[100], missing: None }, u64::MAX);
+        }
+        let all = waits.profile(&Symbols::default()).count(SampleFilter::ALL).samples();
+        assert_eq!((all.all_ns(), all.recent_ns), (u64::MAX, u64::MAX));
+    }
+
     #[test]
     fn memory_is_bounded() {
         let mut cpu = CpuSamples::new(1);
         for at in 0..300_000 {
             let user = [at * 16, at * 32 + 1, 7];
-            cpu.add(&CpuStack { thread: ThreadId::of(at % 9000), at: at as i64, kernel: &[], user: &user, missing: None });
+            // Times that never expire.
+            cpu.add(&CpuStack { thread: ThreadId::of(at % 9000), at: -(at as i64), kernel: &[], user: &user, missing: None });
         }
         assert_eq!(cpu.samples.count(), 300_000);
+        assert!(cpu.recent.len() <= RECENT);
         assert!(cpu.addresses().len() < 1 << 17);
     }
 }

@@ -162,7 +162,8 @@ impl Samples {
     /// Like [`Self::add_weighted`], for a recent sample.
     pub(super) fn add_recent(&mut self, node: u32, thread: ThreadId, at: i64, state: ThreadState, ns: u64) -> u32 {
         let cell = self.add_weighted(node, thread, at, state, ns);
-        self.cells[cell as usize].recent_ns += ns;
+        let recent = &mut self.cells[cell as usize].recent_ns;
+        *recent = recent.saturating_add(ns);
         cell
     }
 
@@ -321,7 +322,7 @@ impl Samples {
         merged.managed.add(cell.managed);
         merged.external.add(cell.external);
         merged.blocked.add(cell.blocked);
-        merged.recent_ns += cell.recent_ns;
+        merged.recent_ns = merged.recent_ns.saturating_add(cell.recent_ns);
         merged.open_ns = merged.open_ns.saturating_add(cell.open_ns);
         merged.cpu_ns = merged.cpu_ns.saturating_add(cell.cpu_ns);
         index

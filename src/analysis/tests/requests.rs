@@ -334,3 +334,21 @@ fn database_commands_are_grouped_by_their_text() {
         .collect();
     assert_eq!(all, [("Sql", 2, 2, "SELECT * FROM t WHERE id = ?", 4_000_000), ("Ef", 1, 1, "shop db,1433", 2_000_000)]);
 }
+
+/// A library, or a hostile process, can repeat an event of a request any number of times, with any number of arguments.
+#[test]
+fn subjects_are_bounded() {
+    let (fields, path) = (diagnostic_source_fields(), [("method", FieldType::String), ("path", FieldType::String)]);
+    let mut script = Script::new();
+    let long = format!("[{}/v/v, v]", "x".repeat(180));
+    script.activity(1).described("Microsoft.AspNetCore.Hosting", "RequestStart", &path, 0, Bytes::default().text("GET").text("/v"));
+    for at in 1..100 {
+        let repeated = diagnostic_source_payload("Microsoft.AspNetCore", &[("RouteValues", &long)]);
+        script.activity(1).described(DIAGNOSTIC_SOURCE, "Event", &fields, at, repeated);
+    }
+    let many = vec![("Key", "x"); 2_000];
+    script.activity(2).described(DIAGNOSTIC_SOURCE, "Activity1Start", &fields, MS, diagnostic_source_payload("Sql", &many));
+    for activity in script.snapshot().activities.running {
+        assert!((200..1500).contains(&activity.subject.len()), "{} bytes", activity.subject.len());
+    }
+}
