@@ -125,6 +125,12 @@ impl Collections {
         *all = all.saturating_add(bytes);
     }
 
+    /// Handles lost events of a thread: the end of the collection whose sizes it reported may be among them.
+    pub(super) fn lost(&mut self, thread: ThreadId) {
+        self.before.remove(&thread);
+        self.last_ended.remove(&thread);
+    }
+
     /// Applies heap sizes, which follow the end of a collection on the same thread.
     pub(super) fn heap(&mut self, thread: ThreadId, heap: &Heap) {
         let Some(number) = self.last_ended.remove(&thread) else { return };

@@ -176,6 +176,7 @@ impl Analysis for Gc {
 
     fn lost(&mut self, capture_thread: ThreadId) {
         self.pauses.lost(capture_thread);
+        self.collections.lost(capture_thread);
     }
 
     fn snapshot(&self, view: &View<'_>) -> GcSnapshot {

@@ -201,19 +201,22 @@ fn sampled_allocations_are_scaled_to_all_allocations() {
 #[test]
 fn collections_have_heap_size_before_and_after() {
     let mut script = Script::new();
-    script.runtime(1, 2, 0, 1, Bytes::default().u32(7).u32(1).u32(0).u32(0).u16(0).u64(0));
-    // Two heaps of two generations each, and an older version with other values.
-    for (version, sizes) in [(3, [100, 200]), (3, [10, 20]), (2, [9, 9])] {
+    // Two heaps of two generations each, and an older version with other values. The collection before was lost after its sizes.
+    for (version, sizes) in [(3, [7, 7]), (3, [100, 200]), (3, [10, 20]), (2, [9, 9])] {
         let head = (0..6).fold(Bytes::default().u16(0), |payload, _| payload.u64(0));
         let head = (0..6).fold(head, |payload, _| payload.u32(0)).u64(0).u32(2);
         let payload = sizes.into_iter().fold(head, |payload, size| (0..9).fold(payload.u64(size), |payload, _| payload.u64(5)));
         script.runtime(204, version, MS, 1, payload);
+        if sizes == [7, 7] {
+            script.lose(1, 3);
+            start(&mut script, MS, 1, 7, 1, 0, 0);
+        }
     }
-    script.runtime(2, 1, 2 * MS, 1, Bytes::default().u32(7).u32(1).u16(0));
+    end(&mut script, 2 * MS, 1, 7, 1);
     let sizes = [60, 30, 0, 0, 40, 10, 0, 0].into_iter().fold(Bytes::default(), |payload, part| payload.u64(part));
     script.runtime(4, 1, 3 * MS, 1, sizes.u64(0).u64(0).u32(0).u32(0).u32(0).u16(0));
-    script.runtime(1, 2, 4 * MS, 1, Bytes::default().u32(8).u32(0).u32(0).u32(0).u16(0).u64(0));
-    script.runtime(2, 1, 5 * MS, 1, Bytes::default().u32(8).u32(0).u16(0));
+    start(&mut script, 4 * MS, 1, 8, 0, 0, 0);
+    end(&mut script, 5 * MS, 1, 8, 0);
     let gc = script.snapshot().gc;
     let known: Vec<_> = gc.recent.iter().map(|gc| (gc.number, gc.heap_before, gc.heap_after, gc.promoted)).collect();
     assert_eq!(known, [(8, None, None, None), (7, Some(330), Some(100), Some(40))]);
