@@ -78,7 +78,8 @@ impl Row for Site {
 pub struct ContentionSnapshot {
     /// Waits for managed locks; the sum over all sites.
     pub count: u64,
-    /// Number of these whose start event is missing from the stream; their duration is taken from the stop event.
+    /// Number of these whose start event is missing from the stream, or was ignored because 4096 threads were waiting already; their duration
+    /// is taken from the stop event.
     pub start_lost: u64,
     /// Started waits for the runtime's own native locks; not included in `count` or any of the fields below.
     pub native: u64,
@@ -157,12 +158,13 @@ impl Contention {
             self.native += 1;
             return;
         }
+        // Waits that are not tracked are counted when they end.
+        if self.waiting.len() >= WAITING && !self.waiting.contains_key(&context.thread) {
+            return;
+        }
         self.started += 1;
         self.count_over_time.add(context.at, 1.0);
         let waiting = Waiting { since: context.at, frames: frames(context) };
-        if self.waiting.len() >= WAITING && !self.waiting.contains_key(&context.thread) {
-            return self.count_without_duration(&waiting);
-        }
         // A thread waits for only one lock at a time.
         if let Some(before) = self.waiting.insert(context.thread, waiting) {
             self.count_without_duration(&before);

@@ -191,3 +191,14 @@ fn throughput_excludes_time_before_the_session() {
     let averages: Vec<_> = pool.recent.iter().rev().map(|adjustment| adjustment.throughput).collect();
     assert_eq!(averages, [None, None, Some(6.5), None, Some(4.0)]);
 }
+
+/// More threads than are tracked.
+#[test]
+fn waits_of_very_many_threads_are_counted_once() {
+    let mut script = Script::new();
+    (0..5000).for_each(|thread| _ = script.runtime(81, 1, 0, thread, Bytes::default().u8(0).u16(0)));
+    (0..5000).for_each(|thread| _ = script.runtime(91, 1, MS, thread, Bytes::default().u8(0).u16(0).f64(1e6)));
+    let contention = script.snapshot().contention;
+    assert_eq!((contention.count, contention.ended, contention.most_waiting), (5000, 5000, 4096));
+    assert_eq!(contention.sites[0].count, 5000);
+}
