@@ -259,12 +259,24 @@ impl Live {
 
     /// Counts an event without analyzing it.
     pub fn count_only(&mut self, event: &Event<'_>) {
-        let at = self.clock.nanoseconds(event.timestamp());
-        if self.window.contains(&at) {
+        self.count(event, self.clock.nanoseconds(event.timestamp()), self.kind(event.metadata));
+    }
+
+    /// Counts an event and returns whether it is within the window.
+    #[inline]
+    fn count(&mut self, event: &Event<'_>, at: i64, kind: Kind) -> bool {
+        if kind.is_rundown {
+            self.rundown = Some(self.rundown.map_or(at, |first| first.min(at)));
+        } else {
+            self.newest_recorded = self.newest_recorded.max(at);
+        }
+        let is_within = self.window.contains(&at);
+        if is_within {
             self.throughput.event(event);
             self.rates.event(at);
             self.newest = self.newest.max(at);
         }
+        is_within
     }
 
     /// Passes an event to its analysis. `None` if its payload is malformed.
@@ -331,21 +343,13 @@ impl Sink for Live {
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         let at = self.clock.nanoseconds(event.timestamp());
-        let Kind { kind, is_rundown, is_ordered } = self.kind(event.metadata);
-        if is_rundown {
-            self.rundown = Some(self.rundown.map_or(at, |first| first.min(at)));
-        } else {
-            self.newest_recorded = self.newest_recorded.max(at);
+        let of = self.kind(event.metadata);
+        let Kind { kind, is_ordered, .. } = of;
+        let is_within = self.count(event, at, of);
+        if let Some(recent) = self.recent.as_mut().filter(|_| is_within) {
+            recent.event(at, event);
         }
-        if self.window.contains(&at) {
-            self.throughput.event(event);
-            self.rates.event(at);
-            self.newest = self.newest.max(at);
-            if let Some(recent) = &mut self.recent {
-                recent.event(at, event);
-            }
-        }
-        if matches!(kind, EventKind::GcStart | EventKind::GcEnd) && self.window.contains(&at) {
+        if is_within && matches!(kind, EventKind::GcStart | EventKind::GcEnd) {
             // A single thread walks the heap, so its events are already in order: the heap analysis need not wait for those of other threads.
             let thread = event.thread();
             // Malformed payloads are counted when they are analyzed.

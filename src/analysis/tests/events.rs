@@ -2,9 +2,9 @@
 
 use super::script::{MS, RUNDOWN};
 use super::{Bytes, Script};
-use crate::analysis::SampleCount;
+use crate::analysis::{Live, SampleCount};
 use crate::clr::payload::Tier;
-use crate::nettrace::{FieldType, Metadata, ThreadId};
+use crate::nettrace::{Event, FieldType, Metadata, Sink, ThreadId, forward_sink};
 
 fn throw(script: &mut Script, at: i64, name: &str, message: &str, flags: u16) {
     script.runtime(80, 1, at, 7, Bytes::default().text(name).text(message).u64(0).u32(0x8013_1509).u16(flags).u16(0));
@@ -242,4 +242,24 @@ fn exception_rates_include_the_previous_rate() {
     let exceptions = young.snapshot().exceptions;
     assert!((8.0..=13.0).contains(&exceptions.types[0].rate), "{}", exceptions.types[0].rate);
     assert_eq!(exceptions.previous_rate, None);
+}
+
+/// Events that are only counted, as analyses are too slow for them, include those of the rundown.
+#[test]
+fn counted_events_determine_the_end_of_a_recording() {
+    #[derive(Default)]
+    struct CountOnly(Live);
+    impl Sink for CountOnly {
+        forward_sink!(self => [self.0]: trace metadata);
+        fn event(&mut self, event: &Event<'_>) {
+            self.0.count_only(event);
+        }
+    }
+    let mut script = Script::new();
+    throw(&mut script, 1000 * MS, "A", "", 0);
+    let rundown = Metadata { provider: RUNDOWN.into(), event_id: 146, ..Metadata::default() };
+    script.event(rundown.clone(), 2000 * MS, 1, 1, Bytes::default()).event(rundown, 9000 * MS, 1, 1, Bytes::default());
+    let mut counted = CountOnly::default();
+    script.play_to(&mut counted);
+    assert_eq!((counted.0.end(), counted.0.newest()), (2000 * MS, 9000 * MS));
 }
