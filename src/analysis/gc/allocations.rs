@@ -17,18 +17,25 @@ const TOP: usize = 100;
 /// Mean number of bytes per randomly sampled allocation of .NET 10.
 const BYTES_PER_SAMPLE: f64 = 102_400.0;
 
-/// Counts AllocationTick events: one per about 100 KB on each heap, with the type of the object that crossed the threshold.
-#[derive(Debug)]
+/// Counts allocation events.
+#[derive(Debug, Default)]
 pub(super) struct Allocations {
-    ticks: u64,
+    /// AllocationTick events: one per about 100 KB on each heap, with the type of the object that crossed the threshold.
+    ticks: Amounts,
+    /// Random samples.
+    samples: Amounts,
+    /// Stacks of ticks until the first sample, then of samples.
+    stacks: EventStacks,
+}
+
+/// Allocations by the events of one kind.
+#[derive(Debug)]
+struct Amounts {
+    events: u64,
     bytes: u64,
     by_kind: [u64; 3],
     types: Ranking<Type>,
     over_time: Timeline,
-    samples: u64,
-    sampled: Ranking<Type>,
-    /// Stacks of ticks until the first sample, then of samples.
-    stacks: EventStacks,
 }
 
 #[derive(Debug, Default)]
@@ -59,7 +66,7 @@ impl Type {
 /// Allocations of a recording.
 #[derive(Debug, Clone)]
 pub struct AllocationSnapshot {
-    /// Allocated bytes, accurate to 100 KB per heap.
+    /// Allocated bytes, accurate to 100 KB per heap; without ticks, estimated from samples.
     pub bytes: u64,
     /// Of these, bytes of small, large and pinned objects.
     pub by_kind: [u64; 3],
@@ -100,47 +107,43 @@ impl AllocationSnapshot {
     }
 }
 
-impl Default for Allocations {
+impl Default for Amounts {
     fn default() -> Self {
-        Self {
-            ticks: 0,
-            bytes: 0,
-            by_kind: [0; 3],
-            types: Ranking::new(TYPES),
-            over_time: Timeline::new(Merge::Sum),
-            samples: 0,
-            sampled: Ranking::new(TYPES),
-            stacks: EventStacks::default(),
-        }
+        Self { events: 0, bytes: 0, by_kind: [0; 3], types: Ranking::new(TYPES), over_time: Timeline::new(Merge::Sum) }
+    }
+}
+
+impl Amounts {
+    fn add(&mut self, at: i64, kind: AllocationKind, type_name: Utf16<'_>, bytes: u64, size: u64) {
+        self.events += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        let of_kind = &mut self.by_kind[match kind {
+            AllocationKind::Small => 0,
+            AllocationKind::Large => 1,
+            AllocationKind::Pinned => 2,
+        }];
+        *of_kind = of_kind.saturating_add(bytes);
+        self.over_time.add(at, bytes as f64);
+        self.types.row(type_name.as_bytes()).add(bytes, 1, size);
     }
 }
 
 impl Allocations {
     pub(super) fn tick(&mut self, context: &EventContext<'_>, symbols: &Symbols, tick: &AllocationTick<'_>) {
-        self.ticks += 1;
-        self.bytes = self.bytes.saturating_add(tick.amount);
-        let kind = match tick.kind {
-            AllocationKind::Small => 0,
-            AllocationKind::Large => 1,
-            AllocationKind::Pinned => 2,
-        };
-        self.by_kind[kind] = self.by_kind[kind].saturating_add(tick.amount);
-        self.over_time.add(context.at, tick.amount as f64);
-        self.types.row(tick.type_name.as_bytes()).add(tick.amount, 1, tick.object_size.unwrap_or(0));
-        if self.samples == 0 {
+        self.ticks.add(context.at, tick.kind, tick.type_name, tick.amount, tick.object_size.unwrap_or(0));
+        if self.samples.events == 0 {
             self.stacks.add(context, symbols, tick.type_name, tick.amount);
         }
     }
 
     pub(super) fn sampled(&mut self, context: &EventContext<'_>, symbols: &Symbols, sampled: &AllocationSampled<'_>) {
-        if self.samples == 0 {
+        if self.samples.events == 0 {
             self.stacks = EventStacks::default();
         }
-        self.samples += 1;
         // Every byte is sampled with the same probability, so an object represents its size divided by the probability that it is sampled.
         let size = sampled.object_size.max(1) as f64;
         let bytes = (size / -(-size / BYTES_PER_SAMPLE).exp_m1()) as u64;
-        self.sampled.row(sampled.type_name.as_bytes()).add(bytes, 1, sampled.object_size);
+        self.samples.add(context.at, sampled.kind, sampled.type_name, bytes, sampled.object_size);
         self.stacks.add(context, symbols, sampled.type_name, bytes);
     }
 
@@ -149,24 +152,26 @@ impl Allocations {
     }
 
     pub(super) fn snapshot(&self, view: &View<'_>) -> Option<AllocationSnapshot> {
-        let is_random = self.samples > 0;
-        if self.ticks == 0 && !is_random {
+        let is_random = self.samples.events > 0;
+        // Ticks are measured, and samples an estimate; only samples have an unbiased choice of types.
+        let all = if self.ticks.events > 0 { &self.ticks } else { &self.samples };
+        let types = if is_random { &self.samples.types } else { &self.ticks.types };
+        if all.events == 0 {
             return None;
         }
-        let types = if is_random { &self.sampled } else { &self.types };
         let named = |(name, row): (&[u8], &Type)| {
             let full_name = Utf16::new(name).to_string();
             let name = type_name(&full_name, TypeArguments::Short);
             AllocatedType { name, full_name, bytes: row.bytes, ticks: row.ticks, largest: row.largest }
         };
         let top: Vec<_> = types.heaviest(TOP).into_iter().map(named).collect();
-        let all = types.rows().fold(types.rest().bytes, |sum, (_, row)| sum.saturating_add(row.bytes));
+        let of_types = types.rows().fold(types.rest().bytes, |sum, (_, row)| sum.saturating_add(row.bytes));
         Some(AllocationSnapshot {
-            bytes: self.bytes,
-            by_kind: self.by_kind,
-            ticks: self.ticks,
-            rate: self.over_time.rate(view.now, 10),
-            others: top.iter().fold(all, |left, named| left.saturating_sub(named.bytes)),
+            bytes: all.bytes,
+            by_kind: all.by_kind,
+            ticks: self.ticks.events,
+            rate: all.over_time.rate(view.now, 10),
+            others: top.iter().fold(of_types, |left, named| left.saturating_sub(named.bytes)),
             top,
             is_random,
             stacks: self.stacks.snapshot(view.symbols),

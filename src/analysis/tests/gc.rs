@@ -196,6 +196,10 @@ fn sampled_allocations_are_scaled_to_all_allocations() {
     let top: Vec<_> = allocations.top.iter().map(|named| (named.name.as_str(), named.bytes / 1000)).collect();
     assert_eq!(top, [("Large", 10_000), ("Small", 204)]);
     assert!(allocations.is_random);
+    // Without ticks, the totals are estimates as well.
+    let [small, large, pinned] = allocations.by_kind;
+    assert_eq!((allocations.bytes, small, large, pinned), (allocations.all(), allocations.all(), 0, 0));
+    assert!(allocations.bytes > 10_000_000 && allocations.rate == allocations.bytes as f64 && allocations.ticks == 0);
 }
 
 #[test]
