@@ -47,8 +47,10 @@ impl EventTrigger {
 
 /// Returns whether a formatted field has this value: the same text, the same number in decimal or hexadecimal, or the name of the number.
 fn is_value(text: &str, value: &str) -> bool {
-    let (number, word) = text.strip_suffix(')').and_then(|text| text.split_once(" (")).unwrap_or((text, text));
     let parsed = |text: &str| text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok());
+    let named = text.strip_suffix(')').and_then(|text| text.split_once(" ("));
+    // Only a number has a name in parentheses.
+    let (number, word) = named.filter(|(number, _)| parsed(number).is_some()).unwrap_or((text, text));
     let is_same_number = parsed(number).is_some_and(|number| parsed(value) == Some(number));
     text == value || is_same_number || word.eq_ignore_ascii_case(value)
 }
@@ -74,7 +76,7 @@ impl Sink for EventTrigger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nettrace::{Decoder, Encoder, Limits, NewEvent};
+    use crate::nettrace::{Decoder, Encoder, Field, FieldType, Limits, NewEvent};
     use crate::wire::Put;
 
     /// Returns whether the event occurs in this stream.
@@ -95,8 +97,16 @@ mod tests {
             [count, depth, 1, 0].into_iter().for_each(|word| payload.put_u32(word));
             encoder.event(&NewEvent { metadata: id, thread: 1, capture_thread: 1, sorted: true, payload: &payload, ..NewEvent::default() });
         }
+        let fields = vec![Field { name: "Message".to_owned(), kind: FieldType::String }];
+        let metadata = encoder.metadata(&Metadata { provider: "P".to_owned(), event_id: 9, fields, ..Metadata::default() });
+        let mut payload = Vec::new();
+        payload.put_utf16z("Retry (timeout)");
+        encoder.event(&NewEvent { metadata, thread: 1, capture_thread: 1, sorted: true, payload: &payload, ..NewEvent::default() });
         encoder.end();
         let bytes = encoder.take();
+        for (fields, expected) in [("Message=Retry (timeout)", true), ("Message=timeout", false)] {
+            assert_eq!(triggers(Some(&format!("P/9[{fields}]")), &bytes), expected, "{fields}");
+        }
         for (fields, expected) in [
             ("Depth=2", true),
             ("depth=0x2,Reason=induced", true),
