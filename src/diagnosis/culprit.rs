@@ -34,13 +34,14 @@ impl Culprit {
             let inside = inside || frame.is_some_and(&is);
             nearest[node as usize] = (own.or(above), inside);
             if inside {
-                *by_method.entry(own.or(above)).or_default() += time(counts.own_of(node));
+                let sum = by_method.entry(own.or(above)).or_default();
+                *sum = sum.saturating_add(time(counts.own_of(node)));
             }
         }
         let named = by_method.iter().filter_map(|(name, time)| Some(((*name)?, *time)));
         let most = named.filter(|(_, time)| *time > 0).max_by_key(|(name, time)| (*time, std::cmp::Reverse(*name)));
         Self {
-            total: by_method.values().sum(),
+            total: by_method.values().fold(0, |sum, time| sum.saturating_add(*time)),
             without_application_ns: by_method.get(&None).copied().unwrap_or(0),
             method: most.map(|(name, _)| name.to_owned()),
         }
@@ -57,7 +58,7 @@ pub(super) fn dispatch_ns(counts: &Counts<'_>) -> u64 {
         let above = inside[profile.parent(node) as usize];
         let is_inside = profile.frame_of(node).is_some_and(|frame| is_dispatch(frame) || above && frame.origin != Origin::Managed);
         inside[node as usize] = is_inside;
-        total += if is_inside { counts.own_of(node).running_ns } else { 0 };
+        total = u64::saturating_add(total, if is_inside { counts.own_of(node).running_ns } else { 0 });
     }
     total
 }

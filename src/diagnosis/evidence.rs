@@ -152,7 +152,7 @@ impl Evidence<'_> {
         let jit = &self.analysis.snapshot.jit;
         let of_core = |ns: u64| ns as f64 / self.duration();
         let (share, text) = match (&jit.time, &self.analysis.cpu, jit.background) {
-            (Some(time), ..) => (of_core(time.total_ns), format!("of one core is spent in JIT: {} methods.", Count(time.count))),
+            (Some(time), ..) => (of_core(time.total_ns), format!("of one core is spent in JIT: {}.", Counted(time.count, "method"))),
             (None, Some(cpu), _) => {
                 let counts = cpu.profile.count(SampleFilter::BUSY);
                 let compiled = Culprit::below_frame(&counts, |frame| frame.origin == Origin::Jit, |samples| samples.running_ns);
@@ -176,7 +176,8 @@ impl Evidence<'_> {
         let place = || Culprit::of(&counts, |samples| samples.waiting_ns).method.map(|method| format!("; most wait in {method}"));
         let text = match (pool.starvations, pool.blocked) {
             (0, blocked) if blocked >= self.thresholds.blocked_threads() => {
-                format!("{blocked} pool threads wait for tasks that need a pool thread themselves{}.", place().unwrap_or_default())
+                let waiting = if blocked == 1 { "1 pool thread waits".to_owned() } else { format!("{blocked} pool threads wait") };
+                format!("{waiting} for tasks that need a pool thread themselves{}.", place().unwrap_or_default())
             }
             (0, _) => "No thread pool starvation.".to_owned(),
             (times, _) => format!(
@@ -296,7 +297,8 @@ impl Evidence<'_> {
 /// Formats a sentence such as `Requests sent: p95 1.2 s, 3 of 60 failed, most time with http://..`.
 fn requests(which: &str, operation: &OperationSnapshot) -> String {
     let p95 = operation.quantiles_ns.map(|[_, p95, _]| format!("p95 {}, ", Nanoseconds(p95))).unwrap_or_default();
-    let most = operation.subjects.first().map(|subject| format!(", most time with {}", subject.text)).unwrap_or_default();
+    let most = operation.subjects.first().filter(|subject| !subject.text.is_empty());
+    let most = most.map(|subject| format!(", most time with {}", subject.text)).unwrap_or_default();
     let unfinished = if operation.running > 0 { format!(", {} in progress", Count(operation.running)) } else { String::new() };
     let failed = if operation.lacks_status() { "ended with an exception" } else { "failed" };
     format!("Requests {which}: {p95}{} of {} {failed}{unfinished}{most}", Count(operation.failed), Count(operation.started))

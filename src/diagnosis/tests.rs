@@ -1,10 +1,11 @@
 use super::*;
 use crate::analysis::{
-    Collection, ContentionSite, ExceptionType, Layer, Live, OperationSnapshot, Profile, RecentSnapshot, Snapshot, ThrownException,
+    Collection, ContentionSite, CpuSamples, CpuStack, ExceptionType, JitTime, Layer, Live, NativeFunction, OperationSnapshot, Origin,
+    Profile, RecentSnapshot, Snapshot, Symbols, ThreadId, ThrownException,
 };
 use crate::clr::SLOW_PROFILE;
 use crate::clr::payload::{GcReason, GcType};
-use crate::model::CpuLimit;
+use crate::model::{CpuLimit, CpuTime};
 
 fn analysis(change: impl Fn(&mut Snapshot)) -> RecordingAnalysis {
     let mut snapshot = Live::default().snapshot(20_000_000_000);
@@ -13,20 +14,26 @@ fn analysis(change: impl Fn(&mut Snapshot)) -> RecordingAnalysis {
     RecordingAnalysis { snapshot, events, recent, profile, cpu: None }
 }
 
+/// For a process of which nothing but the recording is known.
+fn evidence<'a>(analysis: &'a RecordingAnalysis, thresholds: &'a Thresholds) -> Evidence<'a> {
+    let cpu_constraints = CpuConstraints::default();
+    Evidence { analysis, threads: &[], elapsed: Duration::from_secs(20), recorded: &[], runtime: None, cpu_constraints, thresholds }
+}
+
+fn main_thread(cpu: Duration, runnable: Option<Duration>) -> ThreadUse {
+    ThreadUse { thread: 1, name: "main".into(), cpu, runnable, state: 'R' }
+}
+
+fn found(all: Vec<Slowdown>, cause: Cause) -> Slowdown {
+    all.into_iter().find(|slowdown| slowdown.cause == cause).unwrap()
+}
+
 /// For a process whose threads used this much CPU time in 20 s.
 fn slowdowns_with(change: impl Fn(&mut Snapshot), cpu_ms: u64, what: &[&str], runtime: u32) -> Vec<Slowdown> {
     let what: Vec<_> = what.iter().map(|name| (*name).to_owned()).collect();
-    let thread = ThreadUse { thread: 1, name: "main".into(), cpu: Duration::from_millis(cpu_ms), runnable: None, state: 'R' };
-    let elapsed = Duration::from_secs(20);
-    slowdowns(&Evidence {
-        analysis: &analysis(change),
-        threads: &[thread],
-        elapsed,
-        recorded: &what,
-        runtime: Some(runtime),
-        cpu_constraints: CpuConstraints::default(),
-        thresholds: &Thresholds::default(),
-    })
+    let (analysis, thresholds) = (analysis(change), Thresholds::default());
+    let threads = &[main_thread(Duration::from_millis(cpu_ms), None)];
+    slowdowns(&Evidence { threads, recorded: &what, runtime: Some(runtime), ..evidence(&analysis, &thresholds) })
 }
 
 fn full_collections(snapshot: &mut Snapshot, megabytes: &[u64]) {
@@ -48,7 +55,7 @@ fn full_collections(snapshot: &mut Snapshot, megabytes: &[u64]) {
 
 fn set_exceptions(snapshot: &mut Snapshot, count: u64) {
     let (type_name, message) = ("Shop.NotFound".to_owned(), String::new());
-    let thread = crate::analysis::ThreadId::default();
+    let thread = ThreadId::default();
     let last = ThrownException { at: 0, thread, hresult: 0, rethrown: false, type_name: type_name.clone(), message, frames: Vec::new() };
     snapshot.exceptions.thrown = count;
     snapshot.exceptions.types = vec![ExceptionType { name: type_name, count: count / 4 * 3, rate: 0.0, last }];
@@ -128,6 +135,11 @@ fn most_severe_cause_is_first_and_names_its_source() {
         assert_eq!((all[0].cause, all[0].share, all[0].text.as_str(), all[0].is_problem()), (cause, share, text, true));
         assert_eq!(all.len(), Cause::ALL.len());
     }
+    let (analysis, mut thresholds) = (analysis(|snapshot| snapshot.thread_pool.blocked = 1), Thresholds::default());
+    thresholds.set(Threshold::BlockedThreads, 1.0).unwrap();
+    let recorded = &[SLOW_PROFILE.to_owned()];
+    let one = &slowdowns(&Evidence { recorded, ..evidence(&analysis, &thresholds) })[0];
+    assert_eq!(one.text, "1 pool thread waits for tasks that need a pool thread themselves.");
 }
 
 #[test]
@@ -168,32 +180,16 @@ fn causes_without_data_are_not_measured() {
     let (_, text) = not_measured(&[], 9).remove(1);
     assert_eq!(text, "Not measured: no lock contention in this recording: none occurred, or they were not recorded.");
     let file = analysis(|_| {});
-    let all = slowdowns(&Evidence {
-        analysis: &file,
-        threads: &[],
-        elapsed: Duration::ZERO,
-        recorded: &[],
-        runtime: None,
-        cpu_constraints: CpuConstraints::default(),
-        thresholds: &Thresholds::default(),
-    });
+    let all = slowdowns(&evidence(&file, &Thresholds::default()));
     assert!(all.iter().all(|slowdown| slowdown.severity.is_none()), "{all:#?}");
 }
 
 #[test]
 fn causes_name_application_code() {
     let scripted = crate::ui::tests::analysis::scripted();
-    let thread = ThreadUse { thread: 11, name: "main".into(), cpu: Duration::from_secs(40), runnable: None, state: 'R' };
-    let all = slowdowns(&Evidence {
-        analysis: &scripted,
-        threads: &[thread],
-        elapsed: Duration::from_secs(42),
-        recorded: &[],
-        runtime: Some(9),
-        cpu_constraints: CpuConstraints::default(),
-        thresholds: &Thresholds::default(),
-    });
-    let text = |cause| all.iter().find(|slowdown| slowdown.cause == cause).unwrap().text.clone();
+    let (elapsed, threads) = (Duration::from_secs(42), &[main_thread(Duration::from_secs(40), None)]);
+    let all = slowdowns(&Evidence { threads, elapsed, runtime: Some(9), ..evidence(&scripted, &Thresholds::default()) });
+    let text = |cause| found(all.clone(), cause).text;
     assert_eq!(text(Cause::Cpu), "95 % of one core is used; most of it in Shop.Pricing.PriceEngine.PriceBasket.");
     assert!(text(Cause::Locks).contains("Shop.Pricing.PriceEngine.PriceBasket"), "{}", text(Cause::Locks));
     assert!(text(Cause::Exceptions).ends_with("most thrown in Shop.Pricing.Discounts.Apply."), "{}", text(Cause::Exceptions));
@@ -204,27 +200,24 @@ fn causes_name_application_code() {
 /// Uses the most accurate source available: events, kernel samples, or background compilation only.
 #[test]
 fn jit_time_uses_the_most_accurate_source() {
-    let found = |change: fn(&mut RecordingAnalysis)| {
+    let jit = |change: fn(&mut RecordingAnalysis)| {
         let mut analysis = analysis(|_| {});
         change(&mut analysis);
-        let all = slowdowns(&Evidence {
-            analysis: &analysis,
-            threads: &[],
-            elapsed: Duration::from_secs(20),
-            recorded: &[SLOW_PROFILE.to_owned()],
-            runtime: Some(9),
-            cpu_constraints: CpuConstraints::default(),
-            thresholds: &Thresholds::default(),
-        });
-        let jit = all.into_iter().find(|slowdown| slowdown.cause == Cause::Jit).unwrap();
+        let recorded = &[SLOW_PROFILE.to_owned()];
+        let jit = found(slowdowns(&Evidence { recorded, ..evidence(&analysis, &Thresholds::default()) }), Cause::Jit);
         (jit.is_problem(), jit.text)
     };
     let sampled = |analysis: &mut RecordingAnalysis| analysis.cpu = Some(crate::ui::tests::analysis::cpu_time());
-    assert_eq!(found(sampled), (false, "3.0 % of one core is spent in JIT.".to_owned()));
+    assert_eq!(jit(sampled), (false, "3.0 % of one core is spent in JIT.".to_owned()));
     let background: fn(&mut RecordingAnalysis) = |analysis| analysis.snapshot.jit.background = Some((5_000_000_000, 0));
-    assert_eq!(found(background), (true, "25 % of one core is spent recompiling methods; other JIT is not measured.".to_owned()));
+    assert_eq!(jit(background), (true, "25 % of one core is spent recompiling methods; other JIT is not measured.".to_owned()));
     let nothing = "Not measured: the kernel does not sample the process; profile startup records time in JIT.".to_owned();
-    assert_eq!(found(|_| {}), (false, nothing));
+    assert_eq!(jit(|_| {}), (false, nothing));
+    let measured: fn(&mut RecordingAnalysis) = |analysis| {
+        let (over_time, slowest) = (analysis.snapshot.jit.over_time.clone(), Vec::new());
+        analysis.snapshot.jit.time = Some(JitTime { count: 1, total_ns: 1, quantiles_ns: None, over_time, il_bytes: 9, slowest });
+    };
+    assert_eq!(jit(measured), (false, "<0.1 % of one core is spent in JIT: 1 method.".to_owned()));
 }
 
 /// Only samples in the runtime's exception handling count, not those in handlers.
@@ -233,17 +226,8 @@ fn exception_cost_is_measured_from_samples() {
     let cost = |thrower: &str, runtime: Option<u32>| {
         let mut scripted = RecordingAnalysis::clone(&crate::ui::tests::analysis::scripted());
         scripted.profile.rename(|name| if name.ends_with(thrower) { "System.Runtime.EH.DispatchEx".to_owned() } else { name.to_owned() });
-        let thresholds = &Thresholds::default();
-        let all = slowdowns(&Evidence {
-            analysis: &scripted,
-            threads: &[],
-            elapsed: Duration::ZERO,
-            recorded: &[],
-            runtime,
-            cpu_constraints: CpuConstraints::default(),
-            thresholds,
-        });
-        let found = all.into_iter().find(|slowdown| slowdown.cause == Cause::Exceptions).unwrap();
+        let all = slowdowns(&Evidence { runtime, ..evidence(&scripted, &Thresholds::default()) });
+        let found = found(all, Cause::Exceptions);
         (found.share, found.text.split_once(". ").map(|(_, cost)| cost.to_owned()).unwrap_or_default())
     };
     let not_measured = (None, "Their CPU time is not measured: profile cpu records it.".to_owned());
@@ -254,6 +238,21 @@ fn exception_cost_is_measured_from_samples() {
     assert!(share > Some(0.1) && text.contains(" of the sampled time is spent throwing them."), "{share:?} {text}");
     // Its callees are not part of it.
     assert!(cost("Main", Some(9)).0 < Some(0.1));
+}
+
+/// Times of a malformed recording exceed the maximum that can be counted.
+#[test]
+fn excessive_times_are_capped() {
+    let mut samples = CpuSamples::new(u64::MAX);
+    let mut symbols = Symbols::default();
+    for (address, name) in [(100, "Shop.A"), (200, "Shop.B"), (300, "System.Runtime.EH.A"), (400, "System.Runtime.EH.B")] {
+        samples.add(&CpuStack { thread: ThreadId::of(7), at: 0, kernel: &[], user: &[address], missing: None });
+        symbols.add_native(&NativeFunction { address, start: address, size: 1, name, image: "", origin: Origin::Managed });
+    }
+    let mut analysis = analysis(|snapshot| set_exceptions(snapshot, 4));
+    analysis.cpu = Some(CpuTime { profile: samples.profile(&symbols), ..CpuTime::default() });
+    let exceptions = found(slowdowns(&evidence(&analysis, &Thresholds::default())), Cause::Exceptions);
+    assert_eq!(exceptions.share, Some(1.0), "{exceptions:?}");
 }
 
 #[test]
@@ -282,8 +281,7 @@ fn failed_requests_are_a_problem_and_slow_ones_are_not() {
             snapshot.activities.operations =
                 vec![OperationSnapshot { layer: Layer::Server, started: 100, failed, quantiles_ns, ..any.clone() }];
         };
-        let all = slowdowns_with(change, 100, &[SLOW_PROFILE], 9);
-        all.iter().find(|slowdown| slowdown.cause == Cause::Http).unwrap().is_problem()
+        found(slowdowns_with(change, 100, &[SLOW_PROFILE], 9), Cause::Http).is_problem()
     };
     assert_eq!([http(0, 5_000_000_000), http(4, 1), http(20, 1)], [false, false, true]);
 }
@@ -293,30 +291,22 @@ fn failed_requests_are_a_problem_and_slow_ones_are_not() {
 fn threads_waiting_for_a_cpu_are_distinguished_from_other_waits() {
     let analysis = analysis(|_| ());
     let limited = |cpu_ms, runnable_ms: u64, machine_ms, limit| {
-        let thread = ThreadUse {
-            thread: 1,
-            name: "main".into(),
-            cpu: Duration::from_millis(cpu_ms),
-            runnable: Some(Duration::from_millis(runnable_ms)),
-            state: 'R',
-        };
-        let (elapsed, thresholds) = (Duration::from_secs(20), &Thresholds::default());
+        let threads = &[main_thread(Duration::from_millis(cpu_ms), Some(Duration::from_millis(runnable_ms)))];
         let cpu_constraints = CpuConstraints { limit, machine: Some(Duration::from_millis(machine_ms)), ..CpuConstraints::default() };
-        let evidence =
-            Evidence { analysis: &analysis, threads: &[thread], elapsed, recorded: &[], runtime: Some(9), cpu_constraints, thresholds };
-        slowdowns(&evidence).into_iter().find(|slowdown| slowdown.cause == Cause::CpuWait).unwrap()
+        let all = slowdowns(&Evidence { threads, cpu_constraints, ..evidence(&analysis, &Thresholds::default()) });
+        found(all, Cause::CpuWait)
     };
-    let found = |cpu_ms, runnable_ms, machine_ms| limited(cpu_ms, runnable_ms, machine_ms, None);
-    let starved = found(5_000, 15_000, 40_000);
+    let cpu_wait = |cpu_ms, runnable_ms, machine_ms| limited(cpu_ms, runnable_ms, machine_ms, None);
+    let starved = cpu_wait(5_000, 15_000, 40_000);
     assert_eq!((starved.share, starved.is_problem()), (Some(0.75), true), "{starved:?}");
     assert_eq!(starved.text, "Runnable threads wait for a CPU 75 % of the time; the process uses 0.2 CPUs, all others 1.8.");
-    let mostly_running = found(19_000, 1_000, 40_000);
+    let mostly_running = cpu_wait(19_000, 1_000, 40_000);
     assert_eq!((mostly_running.share, mostly_running.is_problem()), (Some(0.05), false));
     // It could use more CPUs than available, all the time or in bursts, and nothing else uses them.
-    let own = found(36_000, 100_000, 39_000);
+    let own = cpu_wait(36_000, 100_000, 39_000);
     assert!(!own.is_problem() && own.text.ends_with("; the process uses 1.8 CPUs, all others 0.1."), "{own:?}");
     // It runs briefly, and waits about as long for each run.
-    let short_runs = found(1_740, 3_400, 8_000);
+    let short_runs = cpu_wait(1_740, 3_400, 8_000);
     assert!(!short_runs.is_problem() && short_runs.share < Some(0.18), "{short_runs:?}");
     assert_eq!(short_runs.text, "Runnable threads wait for a CPU for at most 17 % of the time; the process uses 0.1 CPUs, all others 0.3.");
     let with_cpu_limit = |throttled| limited(5_000, 15_000, 5_100, Some(CpuLimit { group: 1, cores: 0.5, periods: 40, throttled }));
@@ -327,7 +317,7 @@ fn threads_waiting_for_a_cpu_are_distinguished_from_other_waits() {
         with_cpu_limit(38)
     );
     assert!(!with_cpu_limit(3).is_problem() && with_cpu_limit(3).text.ends_with(", all others 0.0."), "{:?}", with_cpu_limit(3));
-    let idle = found(10, 90, 40_000);
+    let idle = cpu_wait(10, 90, 40_000);
     assert_eq!((idle.share, idle.severity, idle.text.as_str()), (Some(0.9), Some(0.0), "Threads are rarely runnable."));
-    assert_eq!(slowdowns_with(|_| (), 100, &[], 9).iter().find(|slowdown| slowdown.cause == Cause::CpuWait).unwrap().severity, None);
+    assert_eq!(found(slowdowns_with(|_| (), 100, &[], 9), Cause::CpuWait).severity, None);
 }
