@@ -13,10 +13,8 @@ use super::event_context::{Analysis, EventContext, View};
 use super::http::{self, Layer, Outcome};
 use super::ranking::{Ranking, Row};
 use super::rates::RecentRate;
-use super::timeline::{Merge, Timeline};
+use super::timeline::Timeline;
 
-/// Maximum number of subjects in each of three groups: incoming requests, outgoing requests, all other operations.
-const SUBJECTS: usize = 1024;
 /// Maximum number of subjects per operation in a snapshot.
 const TOP: usize = 100;
 /// Maximum number of running activities in a snapshot.
@@ -25,7 +23,7 @@ const RUNNING: usize = 30;
 const OUTCOMES: usize = 12;
 
 /// Activities by operation.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Activities {
     pairs: ActivityPairs,
     /// Indexed by operation number.
@@ -37,7 +35,7 @@ pub(super) struct Activities {
     key: Vec<u8>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Counts {
     started: u64,
     failed: u64,
@@ -82,6 +80,8 @@ impl Subject {
 }
 
 impl Row for Subject {
+    const LIMIT: usize = 1024;
+
     fn weight(&self) -> u64 {
         self.times.sum()
     }
@@ -246,23 +246,6 @@ impl ActivitySnapshot {
         }
         counted.extend(of(&[Layer::Client, Layer::Other]));
         if counted.is_empty() { self.operations.iter().collect() } else { counted }
-    }
-}
-
-impl Default for Counts {
-    fn default() -> Self {
-        Self { started: 0, failed: 0, times: Distribution::default(), starts_over_time: Timeline::new(Merge::Sum) }
-    }
-}
-
-impl Default for Activities {
-    fn default() -> Self {
-        Self {
-            pairs: ActivityPairs::default(),
-            counts: Vec::new(),
-            subjects: std::array::from_fn(|_| Ranking::new(SUBJECTS)),
-            key: Vec::new(),
-        }
     }
 }
 

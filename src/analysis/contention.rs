@@ -11,12 +11,10 @@ use super::Symbols;
 use super::distribution::Distribution;
 use super::event_context::{Analysis, EventContext, View};
 use super::ranking::{Ranking, Row};
-use super::timeline::{Merge, Timeline};
+use super::timeline::Timeline;
 
 /// Maximum number of threads tracked as waiting.
 const WAITING: usize = 4096;
-/// Maximum number of distinct stacks, before they are grouped by method.
-const SITES: usize = 1024;
 /// Maximum number of sites in a snapshot.
 const TOP: usize = 100;
 /// Number of leaf frames that identify a site; the first ones belong to the lock itself.
@@ -28,7 +26,7 @@ const MIN_SESSION_NS: i64 = 3 * SECOND;
 const SECOND: i64 = 1_000_000_000;
 
 /// Pairs start and stop events by thread: a thread can wait for only one lock at a time.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Contention {
     /// Start of the session.
     began: i64,
@@ -61,6 +59,9 @@ struct Site {
 }
 
 impl Row for Site {
+    /// Sites are stacks, which are grouped by method only in a snapshot.
+    const LIMIT: usize = 1024;
+
     fn weight(&self) -> u64 {
         self.wait_ns
     }
@@ -121,24 +122,6 @@ pub struct ContentionSite {
     pub wait_ns: u64,
     /// Longest wait in nanoseconds, finished or not.
     pub longest_ns: u64,
-}
-
-impl Default for Contention {
-    fn default() -> Self {
-        Self {
-            began: 0,
-            started: 0,
-            start_lost: 0,
-            native: 0,
-            waiting: HashMap::default(),
-            most_waiting: 0,
-            times: Distribution::default(),
-            sites: Ranking::new(SITES),
-            count_over_time: Timeline::new(Merge::Sum),
-            wait_over_time: Timeline::new(Merge::Sum),
-            key: Vec::new(),
-        }
-    }
 }
 
 impl Contention {
@@ -328,7 +311,7 @@ mod tests {
     /// A corrupt timestamp can be any number.
     #[test]
     fn corrupt_timestamps_do_not_overflow_distribution() {
-        let mut line = Timeline::new(Merge::Sum);
+        let mut line = Timeline::default();
         distribute(&mut line, i64::MIN, i64::MAX, u64::MAX);
         distribute(&mut line, i64::MIN, i64::MIN + 1, u64::MAX);
     }

@@ -12,10 +12,8 @@ use super::methods::{EventStacks, TypeStacks};
 use super::ranking::{Ranking, Row};
 use super::rates::RecentRate;
 use super::symbols::Symbols;
-use super::timeline::{Merge, Timeline};
+use super::timeline::Timeline;
 
-/// Maximum number of distinct types.
-const TYPES: usize = 256;
 /// Maximum number of types in a snapshot.
 const TOP: usize = 100;
 /// Maximum number of individual exceptions kept.
@@ -28,7 +26,7 @@ const MESSAGE: usize = 400;
 const DISPATCH: &str = "System.Runtime.EH.";
 
 /// Counts first-chance exceptions, whether handled or not.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Exceptions {
     thrown: u64,
     rethrown: u64,
@@ -46,6 +44,8 @@ struct Type {
 }
 
 impl Row for Type {
+    const LIMIT: usize = 256;
+
     fn weight(&self) -> u64 {
         self.count
     }
@@ -138,19 +138,6 @@ pub struct ThrownException {
     pub message: String,
     /// Methods or addresses, leaf first, starting at the throwing method; empty if the event has no stack. Not sanitized.
     pub frames: Vec<String>,
-}
-
-impl Default for Exceptions {
-    fn default() -> Self {
-        Self {
-            thrown: 0,
-            rethrown: 0,
-            types: Ranking::new(TYPES),
-            over_time: Timeline::new(Merge::Sum),
-            recent: VecDeque::with_capacity(RECENT),
-            stacks: EventStacks::default(),
-        }
-    }
 }
 
 impl Exceptions {

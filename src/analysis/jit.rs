@@ -9,7 +9,7 @@ use crate::nettrace::ThreadId;
 use super::distribution::Distribution;
 use super::event_context::{Analysis, EventContext, View};
 use super::symbols::method_name;
-use super::timeline::{Merge, Timeline};
+use super::timeline::Timeline;
 
 /// Maximum number of threads tracked as compiling.
 const COMPILING: usize = 256;
@@ -21,7 +21,7 @@ const SLOWEST: usize = 50;
 const NAME: usize = 300;
 
 /// Counts method bodies as they are loaded, and pairs them with the start of their compilation if known.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Jit {
     methods: u64,
     by_tier: [TierBodies; Tier::ALL.len()],
@@ -108,25 +108,6 @@ pub struct SlowMethod {
     pub tier: Tier,
     /// End of the compilation, in nanoseconds since the start of the session.
     pub at: i64,
-}
-
-impl Default for Jit {
-    fn default() -> Self {
-        Self {
-            methods: 0,
-            by_tier: [TierBodies::default(); Tier::ALL.len()],
-            over_time: Timeline::new(Merge::Sum),
-            unloaded: 0,
-            compiling: HashMap::default(),
-            times: Distribution::default(),
-            time_over_time: Timeline::new(Merge::Sum),
-            il_bytes: 0,
-            slowest: Vec::new(),
-            background: HashMap::default(),
-            background_ns: 0,
-            background_pending: None,
-        }
-    }
 }
 
 impl Jit {

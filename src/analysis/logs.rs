@@ -7,7 +7,7 @@ use crate::sorting::CompactSort;
 use crate::wire::Utf16;
 
 use super::event_context::{Analysis, EventContext, View};
-use super::timeline::{Merge, Timeline};
+use super::timeline::Timeline;
 
 /// Maximum number of messages kept.
 const RECENT: usize = 500;
@@ -20,7 +20,7 @@ const EVENT_NAME: &str = "EventName";
 const TEXTS: usize = 8;
 
 /// Keeps the latest messages and counts all of them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Logs {
     by_level: [u64; LEVELS.len()],
     over_time: Timeline,
@@ -60,12 +60,6 @@ pub struct LogMessage {
     pub exception: String,
     /// Start of the structured fields as a JSON object; empty if they were not recorded. Not sanitized.
     pub arguments: String,
-}
-
-impl Default for Logs {
-    fn default() -> Self {
-        Self { by_level: [0; LEVELS.len()], over_time: Timeline::new(Merge::Sum), recent: VecDeque::new() }
-    }
 }
 
 /// The parts of a message in use. Its fields differ between versions of the library.

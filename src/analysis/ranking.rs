@@ -9,6 +9,9 @@ pub(super) const MAX_KEY_LENGTH: usize = 1024;
 
 /// The data of a key.
 pub(super) trait Row: Default {
+    /// Maximum number of rows.
+    const LIMIT: usize;
+
     /// Returns the weight: light rows are evicted.
     fn weight(&self) -> u64;
 
@@ -18,26 +21,21 @@ pub(super) trait Row: Default {
 
 /// Rows by key, up to a limit. When it is reached, the lighter half is folded into a single row: the sum over all rows stays correct, and an
 /// evicted key that occurs again starts from zero.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Ranking<R> {
     index: HashMap<Box<[u8]>, u32>,
     rows: Vec<R>,
-    limit: usize,
     rest: R,
 }
 
 impl<R: Row> Ranking<R> {
-    pub(super) fn new(limit: usize) -> Self {
-        Self { index: HashMap::default(), rows: Vec::new(), limit: limit.max(2), rest: R::default() }
-    }
-
     /// Returns the row of a key, creating it if needed. Allocates only then.
     pub(super) fn row(&mut self, key: &[u8]) -> &mut R {
         let key = &key[..key.len().min(MAX_KEY_LENGTH)];
         let at = match self.index.get(key) {
             Some(at) => *at as usize,
             None => {
-                if self.rows.len() >= self.limit {
+                if self.rows.len() >= R::LIMIT {
                     self.make_room();
                 }
                 self.index.insert(key.into(), self.rows.len() as u32);
@@ -73,7 +71,7 @@ impl<R: Row> Ranking<R> {
         // Of the rows as heavy as the middle one, evict only as many as needed.
         let lighter = weights[..half].iter().filter(|weight| **weight < middle).count();
         let mut equal = half.saturating_sub(lighter);
-        let mut kept = Vec::with_capacity(self.limit);
+        let mut kept = Vec::with_capacity(R::LIMIT);
         let mut places = Vec::with_capacity(self.rows.len());
         for row in self.rows.drain(..) {
             let is_evicted = row.weight() < middle || (row.weight() == middle && equal > 0);
@@ -103,9 +101,12 @@ mod tests {
     use proptest::prelude::*;
 
     impl Row for u64 {
+        const LIMIT: usize = 4;
+
         fn weight(&self) -> u64 {
             *self
         }
+
         fn fold(&mut self, row: Self) {
             *self += row;
         }
@@ -113,7 +114,7 @@ mod tests {
 
     #[test]
     fn heaviest_rows_are_kept() {
-        let mut ranking = Ranking::<u64>::new(4);
+        let mut ranking = Ranking::<u64>::default();
         for (key, weight) in [("a", 5), ("b", 1), ("c", 9), ("b", 1), ("d", 1), ("e", 3), ("a", 5)] {
             *ranking.row(key.as_bytes()) += weight;
         }
@@ -124,11 +125,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn total_weight_is_preserved(limit in 0_usize..20, weights: Vec<(u8, u8)>) {
-            let mut ranking = Ranking::<u64>::new(limit);
+        fn total_weight_is_preserved(weights: Vec<(u8, u8)>) {
+            let mut ranking = Ranking::<u64>::default();
             for (key, weight) in &weights {
                 *ranking.row(&[*key]) += u64::from(*weight);
-                prop_assert!(ranking.rows.len() <= limit.max(2) && ranking.rows.len() == ranking.index.len());
+                prop_assert!(ranking.rows.len() <= u64::LIMIT && ranking.rows.len() == ranking.index.len());
             }
             let sum: u64 = ranking.rows().map(|(_, weight)| weight).sum::<u64>() + ranking.rest();
             prop_assert_eq!(sum, weights.iter().map(|(_, weight)| u64::from(*weight)).sum::<u64>());

@@ -33,6 +33,12 @@ pub(super) enum Merge {
     Max,
 }
 
+impl Default for Timeline {
+    fn default() -> Self {
+        Self::new(Merge::Sum)
+    }
+}
+
 impl Timeline {
     pub(super) fn new(merge: Merge) -> Self {
         Self { merge, steps: Vec::new(), step_ns: SHORTEST_STEP, seconds: Vec::new(), newest: i64::MIN, oldest: i64::MAX }

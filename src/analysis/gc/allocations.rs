@@ -8,10 +8,8 @@ use super::super::event_context::{EventContext, View};
 use super::super::methods::{EventStacks, TypeStacks};
 use super::super::ranking::{Ranking, Row};
 use super::super::symbols::Symbols;
-use super::super::timeline::{Merge, Timeline};
+use super::super::timeline::Timeline;
 
-/// Maximum number of distinct types.
-const TYPES: usize = 1024;
 /// Maximum number of types in a snapshot.
 const TOP: usize = 100;
 /// Mean number of bytes per randomly sampled allocation of .NET 10.
@@ -29,7 +27,7 @@ pub(super) struct Allocations {
 }
 
 /// Allocations by the events of one kind.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Amounts {
     events: u64,
     bytes: u64,
@@ -46,6 +44,8 @@ struct Type {
 }
 
 impl Row for Type {
+    const LIMIT: usize = 1024;
+
     fn weight(&self) -> u64 {
         self.bytes
     }
@@ -104,12 +104,6 @@ impl AllocationSnapshot {
     /// Returns the bytes of all types.
     pub fn all(&self) -> u64 {
         self.top.iter().fold(self.others, |sum, kind| sum.saturating_add(kind.bytes))
-    }
-}
-
-impl Default for Amounts {
-    fn default() -> Self {
-        Self { events: 0, bytes: 0, by_kind: [0; 3], types: Ranking::new(TYPES), over_time: Timeline::new(Merge::Sum) }
     }
 }
 

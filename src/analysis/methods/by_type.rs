@@ -19,7 +19,7 @@ const TYPES: u64 = 1024;
 const NONE: ThreadId = ThreadId::of(TYPES);
 
 /// Counts the stacks of events with a type and a weight.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::analysis) struct EventStacks {
     tree: StackTree,
     samples: Samples,
@@ -38,24 +38,14 @@ struct Type {
 }
 
 impl Row for Type {
+    const LIMIT: usize = TYPES as usize;
+
     fn weight(&self) -> u64 {
         self.weight
     }
 
     /// The samples of an evicted type are merged when its ID is reused.
     fn fold(&mut self, _row: Self) {}
-}
-
-impl Default for EventStacks {
-    fn default() -> Self {
-        Self {
-            tree: StackTree::default(),
-            samples: Samples::default(),
-            nodes: StackCache::default(),
-            types: Ranking::new(TYPES as usize),
-            free: Vec::new(),
-        }
-    }
 }
 
 /// Stacks of events by type, with resolved names.
@@ -153,7 +143,7 @@ impl TypeStacks {
 
     /// Returns whether no event has a stack.
     pub fn is_empty(&self) -> bool {
-        self.of(None).totals().len() < 2
+        self.profile.nodes.len() < 2
     }
 
     /// Returns a copy without the hidden frames.
