@@ -1,5 +1,7 @@
 //! Number of events by kind.
 
+use std::fmt;
+
 use crate::clr::{RUNTIME_PROVIDER, SAMPLE_PROFILER, UNIVERSAL_EVENTS};
 
 /// Number and size of the events of one kind.
@@ -33,5 +35,39 @@ impl EventCount {
     pub fn is_sampling_event(&self) -> bool {
         const SUSPENSIONS: [u32; 4] = [3, 7, 8, 9];
         self.is_sample() || self.provider == RUNTIME_PROVIDER && SUSPENSIONS.contains(&self.event_id)
+    }
+}
+
+/// Number of kernel samples in a stream, as recorded by `dotnet-trace collect-linux` and `record-trace`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KernelSamples {
+    /// CPU samples, taken at regular intervals.
+    pub cpu: u64,
+    /// Context switches.
+    pub switches: u64,
+}
+
+impl KernelSamples {
+    /// Sums up the kernel samples among the event counts of a stream; `None` if there are none.
+    pub fn from_counts<'a>(counts: impl IntoIterator<Item = &'a EventCount>) -> Option<Self> {
+        let mut samples = Self::default();
+        for EventCount { name, count, .. } in counts.into_iter().filter(|count| count.provider == UNIVERSAL_EVENTS) {
+            match name.as_str() {
+                "cpu" => samples.cpu += count,
+                "cswitch" => samples.switches += count,
+                _ => {}
+            }
+        }
+        Some(samples).filter(|samples| *samples != Self::default())
+    }
+}
+
+impl fmt::Display for KernelSamples {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cpu, switches } = self;
+        write!(
+            f,
+            "{cpu} CPU samples and {switches} context switches of the kernel ({UNIVERSAL_EVENTS}), not analyzed here: export them with `dn-top export --format perfetto`"
+        )
     }
 }

@@ -35,7 +35,7 @@ pub fn describe(event: &Event<'_>, pointer_size: u8) -> Described {
                 Value::UInt(number) if field.is_hex => format!("{number:#x}"),
                 value => text(&value),
             };
-            let text = field.symbol.map_or(text.clone(), |word| format!("{text} ({word})"));
+            let text = if let Some(word) = field.symbol { format!("{text} ({word})") } else { text };
             all.fields.push((field.name.to_owned(), text));
         });
     } else if metadata.fields.is_empty() && !event.payload.is_empty() {

@@ -188,16 +188,22 @@ impl Default for Heap {
 }
 
 impl Heap {
-    fn nodes(&mut self, nodes: BulkNode<'_>) {
-        if self.walk.node_events.next(nodes.index) {
-            self.begin();
-            self.walk.node_events.next(nodes.index);
+    /// Counts an event with `reported` of `count` entries, which starts another walk if its index is 0 again.
+    fn event(&mut self, of: fn(&mut Walk) -> &mut Events, index: u32, count: u32, reported: usize) -> &mut Walk {
+        if of(&mut self.walk).next(index) {
+            self.walk = Walk::default();
+            of(&mut self.walk).next(index);
         }
         let walk = &mut self.walk;
         walk.collection = walk.collection.or(self.collection);
+        // An event with fewer entries than its count is incomplete.
+        of(walk).missing += u64::from(reported < count as usize);
+        walk
+    }
+
+    fn nodes(&mut self, nodes: BulkNode<'_>) {
         let reported = nodes.nodes();
-        // An event with fewer objects than its count is incomplete.
-        walk.node_events.missing += u64::from(reported.len() < nodes.count as usize);
+        let walk = self.event(|walk| &mut walk.node_events, nodes.index, nodes.count, reported.len());
         for node in reported {
             walk.all.add(1, node.size);
             walk.expected_edges = walk.expected_edges.saturating_add(node.edges);
@@ -208,18 +214,8 @@ impl Heap {
     }
 
     fn edges(&mut self, edges: BulkEdge<'_>) {
-        if self.walk.edge_events.next(edges.index) {
-            self.begin();
-            self.walk.edge_events.next(edges.index);
-        }
-        self.walk.collection = self.walk.collection.or(self.collection);
-        let reported = edges.edges();
-        self.walk.edge_events.missing += u64::from(reported.len() < edges.count as usize);
-        self.walk.edges += reported.len() as u64;
-    }
-
-    fn begin(&mut self) {
-        self.walk = Walk::default();
+        let reported = edges.edges().len();
+        self.event(|walk| &mut walk.edge_events, edges.index, edges.count, reported).edges += reported as u64;
     }
 
     fn types(&mut self, types: BulkType<'_>) {

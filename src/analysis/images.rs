@@ -17,9 +17,8 @@ const RANGES: usize = 1 << 18;
 const PROCESSES: usize = 1 << 14;
 /// Maximum total length of names, in bytes.
 const TEXT: usize = 8 << 20;
-const POINTER_SIZE: u8 = 8;
-/// Start of the kernel addresses. Kernel functions are listed with every process.
-const KERNEL: u64 = 1 << 63;
+/// Lowest kernel address. Kernel functions are listed with every process.
+pub(super) const KERNEL: u64 = 1 << 63;
 
 /// The processes of a machine: their names, mapped files and functions with known names.
 ///
@@ -76,6 +75,18 @@ pub struct CodeLocation {
     offset: u64,
 }
 
+impl Process {
+    /// Returns the mapping at an address, with its start address.
+    fn mapping(&self, address: u64) -> Option<(&u64, &Mapping)> {
+        self.mappings.range(..=address).next_back().filter(|(_, mapping)| address <= mapping.last)
+    }
+
+    /// Returns the symbol at an address, with its start address.
+    fn symbol(&self, address: u64) -> Option<(&u64, &Symbol)> {
+        self.symbols.range(..=address).next_back().filter(|(_, symbol)| address <= symbol.last)
+    }
+}
+
 impl Default for Images {
     fn default() -> Self {
         Self { names: Names::new(TEXT), processes: HashMap::default(), ranges: 0 }
@@ -124,8 +135,7 @@ impl Images {
     /// Returns the location of an address in a process.
     pub fn find(&self, pid: u32, address: u64) -> Option<CodeLocation> {
         let process = self.processes.get(&pid)?;
-        let mapping = process.mappings.range(..=address).next_back().filter(|(_, mapping)| address <= mapping.last);
-        let symbol = process.symbols.range(..=address).next_back().filter(|(_, symbol)| address <= symbol.last);
+        let (mapping, symbol) = (process.mapping(address), process.symbol(address));
         let path = mapping.map_or_else(NameId::default, |(_, mapping)| mapping.path);
         match (symbol, mapping) {
             (Some((_, symbol)), _) => Some(CodeLocation { path: symbol.module.unwrap_or(path), function: symbol.name, offset: 0 }),
@@ -139,9 +149,8 @@ impl Images {
     /// Returns the function at an address of a process or the kernel; if only the file is known, its name in brackets.
     pub(super) fn function_at(&self, pid: u32, address: u64) -> Option<NativeCode> {
         let process = self.processes.get(&pid)?;
-        let mapping = process.mappings.range(..=address).next_back().map(|(_, mapping)| mapping).filter(|mapping| address <= mapping.last);
-        let file = mapping.map_or("", |mapping| self.names.get(mapping.path));
-        let symbol = process.symbols.range(..=address).next_back().filter(|(_, symbol)| address <= symbol.last);
+        let (mapping, symbol) = (process.mapping(address), process.symbol(address));
+        let file = mapping.map_or("", |(_, mapping)| self.names.get(mapping.path));
         let file_name = file.rsplit('/').next().unwrap_or_default();
         let is_assembly = [".dll", ".exe"].iter().any(|end| file.ends_with(end));
         let is_generated = file.is_empty() || ["/memfd:", "/dev/zero", "/SYSV", "//anon"].iter().any(|start| file.starts_with(start));
@@ -196,6 +205,7 @@ fn method(name: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((if module == b"?" { b"" } else { module }, rest.get(2..tier)?))
 }
 
-fn read<'a, P: Payload<'a>>(event: &Event<'a>) -> Option<P> {
-    P::read(Fields::of(event, POINTER_SIZE))
+/// Reads the payload of a collector event, which contains no pointers.
+pub(super) fn read<'a, P: Payload<'a>>(event: &Event<'a>) -> Option<P> {
+    P::read(Fields::of(event, 8))
 }

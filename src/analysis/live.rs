@@ -169,7 +169,7 @@ impl Live {
     /// Also keeps the latest individual events. To be called before the stream begins.
     #[must_use]
     pub fn with_recent_events(mut self) -> Self {
-        self.recent = Some(Recent::new(self.pointer_size));
+        self.recent = Some(Recent::new());
         self
     }
 
@@ -207,7 +207,7 @@ impl Live {
 
     /// Groups threads by stack, most frequent first; at most `limit`.
     pub fn stacks(&self, filter: SampleFilter, limit: usize) -> Vec<StackGroup> {
-        self.methods.stacks(&self.symbols, filter, limit)
+        self.profile().count(filter).stacks(limit)
     }
 
     /// Adds the CPU times of threads at a timestamp of the stream's clock; they determine how much of the preceding samples is CPU time.

@@ -28,7 +28,6 @@ mod heap_change;
 mod http;
 mod images;
 mod jit;
-mod kernel_samples;
 mod live;
 mod logs;
 mod methods;
@@ -57,7 +56,7 @@ pub use counters::{
     CountersSnapshot, HistogramReading, MeterLimits, MeterNotice, RequestDurations, RuntimeStats, Spread, without_duplicates,
 };
 pub use distribution::Distribution;
-pub use event_count::EventCount;
+pub use event_count::{EventCount, KernelSamples};
 pub use event_text::{Described, describe};
 pub use event_trigger::EventTrigger;
 pub use exceptions::{ExceptionSnapshot, ExceptionType, ThrownException};
@@ -68,7 +67,6 @@ pub use heap_change::{HeapAmount, HeapChange};
 pub use http::{Layer, Outcome};
 pub use images::{CodeLocation, Images};
 pub use jit::{JitSnapshot, JitTime, SlowMethod, TierBodies};
-pub use kernel_samples::KernelSamples;
 pub use live::Live;
 pub use logs::{LEVELS, LogMessage, LogSnapshot};
 pub use methods::{

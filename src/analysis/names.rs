@@ -17,7 +17,6 @@ pub(super) struct Names {
     /// ID by hash. Texts with colliding hashes are stored, but not found again.
     by_hash: HashMap<u64, u32>,
     limit: usize,
-    full: bool,
 }
 
 /// ID of a text.
@@ -33,7 +32,7 @@ impl NameId {
 impl Names {
     /// Creates an empty table, limited to this many bytes of text and a corresponding number of texts.
     pub(super) fn new(limit: usize) -> Self {
-        Self { text: String::new(), ends: vec![0], hasher: RandomState::default(), by_hash: HashMap::default(), limit, full: false }
+        Self { text: String::new(), ends: vec![0], hasher: RandomState::default(), by_hash: HashMap::default(), limit }
     }
 
     /// Returns the ID of a text. Allocates only if it is new.
@@ -66,7 +65,6 @@ impl Names {
             return NameId(id);
         }
         if self.text.len() > self.limit || self.ends.len() > self.limit / 32 {
-            self.full = true;
             self.text.truncate(start);
             return NameId::default();
         }
@@ -109,9 +107,7 @@ mod tests {
         let ids: Vec<_> = ["a.B", "", "Größe", "a.B"].into_iter().map(|text| add(&mut names, text)).collect();
         assert_eq!((ids[0], ids[1]), (ids[3], NameId::default()));
         assert_eq!((names.get(ids[0]), names.get(ids[1]), names.get(ids[2])), ("a.B", "", "Größe"));
-        assert!(!names.full);
         assert_eq!(add(&mut names, &"x".repeat(260)), NameId::default());
-        assert!(names.full);
         assert_eq!(add(&mut names, "a.B"), ids[0], "what is there is still found");
         let short = add(&mut names, "c");
         assert_eq!(names.get(short), "c", "and what fits still fits");

@@ -79,7 +79,7 @@ impl Rates {
             self.events.add(self.batch_begin, f64::from(self.batch));
         }
         self.batch = 0;
-        self.batch_begin = at - at.rem_euclid(BATCH).min(at.saturating_sub(i64::MIN));
+        self.batch_begin = at.div_euclid(BATCH).saturating_mul(BATCH);
     }
 
     pub(super) fn lost(&mut self, at: i64, loss: &Loss) {

@@ -102,11 +102,10 @@ fn passes_kind(filter: &LiveEventFilter, kind: &EventName) -> bool {
 }
 
 impl Recent {
-    pub(super) fn new(pointer_size: u8) -> Self {
-        let mut recent = Self { filled: i64::MIN, pointer_size, ..Self::default() };
-        // Placeholder for events without metadata.
-        recent.kinds.push((Arc::default(), false));
-        recent
+    /// Creates an instance for 64-bit pointers.
+    pub(super) fn new() -> Self {
+        // The first kind is a placeholder for events without metadata.
+        Self { filled: i64::MIN, pointer_size: 8, kinds: vec![(Arc::default(), false)], ..Self::default() }
     }
 
     pub(super) fn set_pointer_size(&mut self, size: u8) {

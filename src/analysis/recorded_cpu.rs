@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::clr::EventKind;
-use crate::clr::payload::{ContextSwitch, Fields, Payload, SampleLosses, ThreadTime};
+use crate::clr::payload::{ContextSwitch, SampleLosses, ThreadTime};
 use crate::nettrace::{Event, ThreadId};
 
-use super::images::NativeCode;
+use super::images::{KERNEL, NativeCode, read};
 use super::methods::{CpuSamples, CpuStack, MissingFrames, Profile};
 use super::{Images, NativeFunction, Symbols};
 
@@ -68,11 +68,6 @@ impl ThreadTimes {
     }
 }
 
-/// Collector events contain no pointers.
-const POINTER_SIZE: u8 = 8;
-/// Lowest kernel address.
-const KERNEL: u64 = 1 << 63;
-
 impl RecordedCpu {
     /// Processes an event of a file in which each sample represents this many nanoseconds.
     pub(super) fn feed(&mut self, kind: EventKind, event: &Event<'_>, at: i64, period_ns: u32) -> Option<()> {
@@ -80,12 +75,12 @@ impl RecordedCpu {
             return self.thread_time(event);
         }
         if kind == EventKind::SampleLosses {
-            self.losses = Some(SampleLosses::read(Fields::of(event, POINTER_SIZE))?);
+            self.losses = Some(read(event)?);
             return Some(());
         }
         let waited = match kind {
             EventKind::CpuSample => None,
-            EventKind::ContextSwitch => Some(ContextSwitch::read(Fields::of(event, POINTER_SIZE))?),
+            EventKind::ContextSwitch => Some(read(event)?),
             _ => return self.images.feed(kind, event),
         };
         let ThreadId { process, thread, .. } = event.thread();
@@ -108,7 +103,7 @@ impl RecordedCpu {
     }
 
     fn thread_time(&mut self, event: &Event<'_>) -> Option<()> {
-        let ThreadTime { name, state, duration_ns } = ThreadTime::read(Fields::of(event, POINTER_SIZE))?;
+        let ThreadTime { name, state, duration_ns } = read(event)?;
         if name.len().max(state.len()) > MAX_NAME_LENGTH {
             return None;
         }

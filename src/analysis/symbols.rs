@@ -49,7 +49,6 @@ pub struct Symbols {
     modules: HashMap<u64, NameId>,
     /// Sorted addresses: bodies that contain none of them are skipped.
     selected: Option<Vec<u64>>,
-    full: bool,
 }
 
 /// ID of a method in [`Symbols`].
@@ -86,7 +85,6 @@ impl Default for Symbols {
             by_identity: HashMap::default(),
             modules: HashMap::default(),
             selected: None,
-            full: false,
         }
     }
 }
@@ -182,7 +180,6 @@ impl Symbols {
             return Some(*id);
         }
         if self.methods.len() >= METHODS {
-            self.full = true;
             return None;
         }
         self.methods.push(method);
@@ -197,8 +194,6 @@ impl Symbols {
     fn insert(&mut self, start: u64, body: Body) {
         if self.bodies.len() < BODIES {
             self.bodies.insert(start, body);
-        } else {
-            self.full = true;
         }
     }
 

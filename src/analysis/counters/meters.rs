@@ -7,7 +7,7 @@ use crate::sorting::CompactSort;
 use crate::wire::Utf16;
 
 use super::super::event_context::EventContext;
-use super::durations::{Durations, RequestDurations};
+use super::durations::Durations;
 use super::number::{number, pairs};
 use super::series::{CounterKind, CounterSource, Identity, Series};
 use super::{CounterSession, Store};
@@ -23,11 +23,11 @@ const NON_MONOTONIC_COUNTERS: (&str, [&str; 2]) =
 /// Reads the events of meters.
 #[derive(Debug)]
 pub(super) struct Meters {
-    all_reported: bool,
-    notices: Vec<MeterNotice>,
+    pub(super) all_reported: bool,
+    pub(super) notices: Vec<MeterNotice>,
     interval_s: Option<f64>,
-    served: Durations,
-    sent: Durations,
+    pub(super) served: Durations,
+    pub(super) sent: Durations,
 }
 
 impl Default for Meters {
@@ -237,21 +237,5 @@ impl Meters {
         if self.notices.len() < NOTICES && !self.notices.contains(&notice) {
             self.notices.push(notice);
         }
-    }
-
-    pub(super) fn served(&self) -> Vec<RequestDurations> {
-        self.served.history()
-    }
-
-    pub(super) fn sent(&self) -> Vec<RequestDurations> {
-        self.sent.history()
-    }
-
-    pub(super) fn all_reported(&self) -> bool {
-        self.all_reported
-    }
-
-    pub(super) fn notices(&self) -> &[MeterNotice] {
-        &self.notices
     }
 }

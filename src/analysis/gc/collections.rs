@@ -22,8 +22,8 @@ const CAUSES: usize = 256;
 /// the end can precede the start in the stream.
 #[derive(Debug, Default)]
 pub(super) struct Collections {
-    by_generation: [u64; 3],
-    induced: u64,
+    pub(super) by_generation: [u64; 3],
+    pub(super) induced: u64,
     causes: BTreeMap<(u32, GcReason, GcType), u64>,
     begun: HashMap<u32, (i64, GcStart)>,
     ended: HashMap<u32, Ended>,
@@ -160,14 +160,6 @@ impl Collections {
             heap_after,
             promoted,
         });
-    }
-
-    pub(super) fn by_generation(&self) -> [u64; 3] {
-        self.by_generation
-    }
-
-    pub(super) fn induced(&self) -> u64 {
-        self.induced
     }
 
     pub(super) fn causes(&self) -> Vec<CollectionCount> {

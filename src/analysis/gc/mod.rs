@@ -181,8 +181,8 @@ impl Analysis for Gc {
 
     fn snapshot(&self, view: &View<'_>) -> GcSnapshot {
         GcSnapshot {
-            collections: self.collections.by_generation(),
-            induced: self.collections.induced(),
+            collections: self.collections.by_generation,
+            induced: self.collections.induced,
             causes: self.collections.causes(),
             running: self.collections.running(),
             pauses: self.pauses.snapshot(view.now),

@@ -5,7 +5,6 @@ use std::cmp::Reverse;
 use foldhash::HashMap;
 
 use super::counts::{CallNode, Counts, SampleCount};
-use super::tree::StackTree;
 
 use crate::sorting::CompactSort;
 
@@ -24,14 +23,11 @@ impl Counts<'_> {
     pub fn callers(&self, frame: u32, weight: impl Fn(SampleCount) -> u64, limit: usize) -> Vec<CallNode> {
         let profile = self.profile();
         let frame_of = |node: u32| profile.nodes[node as usize].frame;
-        let above = |node: u32| {
-            std::iter::successors(Some(profile.parent(node)), |node| Some(profile.parent(*node)))
-                .take_while(|node| *node != StackTree::ROOT)
-        };
+        let above = |node: u32| profile.path(node).skip(1);
         let mut tree = vec![Caller { frame, ..Caller::default() }];
         let mut index = HashMap::<(u32, u32), u32>::default();
         for node in (1..profile.nodes.len() as u32).filter(|node| frame_of(*node) == frame) {
-            let (own, total) = self.of_node(node);
+            let (own, total) = (self.own_of(node), self.total_of(node));
             if weight(total) == 0 || above(node).any(|caller| frame_of(caller) == frame) {
                 continue;
             }

@@ -342,11 +342,6 @@ impl<'a> Counts<'a> {
         CallNode { name: name.clone(), frame, depth, origin: *origin, own, total }
     }
 
-    /// Returns a node's own samples, and its total with all nodes below.
-    pub(super) fn of_node(&self, node: u32) -> (SampleCount, SampleCount) {
-        (self.own[node as usize], self.total[node as usize])
-    }
-
     fn frame(&self, node: u32) -> &ProfileFrame {
         &self.profile.frames[self.profile.nodes[node as usize].frame as usize]
     }
@@ -367,8 +362,7 @@ impl<'a> Counts<'a> {
         groups.truncate(limit);
         let group = |(node, (samples, mut threads)): (u32, (SampleCount, Vec<(ThreadId, u64)>))| {
             threads.compact_sort_by_key(|(thread, count)| (Reverse(*count), *thread));
-            let above = std::iter::successors(Some(node), |index| Some(self.profile.parent(*index)));
-            let frames = above.take_while(|index| *index != StackTree::ROOT).map(|index| self.frame(index).name.clone());
+            let frames = self.profile.path(node).map(|node| self.frame(node).name.clone());
             StackGroup { frames: frames.collect(), samples, threads }
         };
         groups.into_iter().map(group).collect()

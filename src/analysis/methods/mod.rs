@@ -227,8 +227,4 @@ impl Methods {
     pub(super) fn profile(&self, symbols: &Symbols) -> Profile {
         Profile::new(&self.tree, &self.samples, symbols, self.without_stack)
     }
-
-    pub(super) fn stacks(&self, symbols: &Symbols, filter: SampleFilter, limit: usize) -> Vec<StackGroup> {
-        self.profile(symbols).count(filter).stacks(limit)
-    }
 }

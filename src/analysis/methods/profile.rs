@@ -307,6 +307,11 @@ impl Profile {
         self.nodes.get(node as usize).map_or(StackTree::ROOT, |node| node.parent)
     }
 
+    /// Returns a node and all nodes above it, without the root.
+    pub(super) fn path(&self, node: u32) -> impl Iterator<Item = u32> {
+        std::iter::successors(Some(node), |node| Some(self.parent(*node))).take_while(|node| *node != StackTree::ROOT)
+    }
+
     /// Returns the children of a node.
     pub fn children(&self, node: u32) -> impl Iterator<Item = u32> {
         let step = |index: u32| (index != NONE).then_some(index);

@@ -8,7 +8,6 @@ use foldhash::HashMap;
 use super::super::Origin;
 use super::Profile;
 use super::profile::{Cell, ProfileFrame};
-use super::tree::StackTree;
 use crate::nettrace::ThreadId;
 
 /// Why a thread waits for another one (on Linux: in a futex, which the runtime uses for all of these).
@@ -156,8 +155,7 @@ impl Profile {
 
     /// Returns the frames of a stack, innermost first.
     fn frames_from(&self, node: u32) -> impl Iterator<Item = &ProfileFrame> {
-        let nodes = std::iter::successors(Some(node), |node| Some(self.parent(*node))).take_while(|node| *node != StackTree::ROOT);
-        nodes.filter_map(|node| self.frame_of(node))
+        self.path(node).filter_map(|node| self.frame_of(node))
     }
 
     fn why<K>(&self, node: u32, kind: impl Fn(&[&str]) -> Option<K>) -> (Option<K>, Option<WaitReason>) {
