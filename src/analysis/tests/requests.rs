@@ -5,19 +5,28 @@ use super::{Bytes, Script};
 use crate::analysis::{ActivitySubject, Outcome};
 use crate::nettrace::{Field, FieldType};
 
+const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
+const CLIENT: &str = "System.Net.Http";
+const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
+const ASP_NET: &str = "Microsoft.AspNetCore";
+
+/// The fields of the start event of an incoming request.
+const SERVED: [(&str, FieldType); 2] = [("method", FieldType::String), ("path", FieldType::String)];
+/// The fields of the start event of an outgoing request.
+const SENT: [(&str, FieldType); 4] =
+    [("scheme", FieldType::String), ("host", FieldType::String), ("port", FieldType::Int32), ("pathAndQuery", FieldType::String)];
+
 #[test]
 fn requests_are_paired_by_activity() {
-    let fields =
-        [("scheme", FieldType::String), ("host", FieldType::String), ("port", FieldType::Int32), ("pathAndQuery", FieldType::String)];
     let start = |path| Bytes::default().text("http").text("shop").u32(80).text(path);
     let mut script = Script::new();
-    script.activity(1).described("System.Net.Http", "RequestStart", &fields, 0, start("/a?user=7"));
-    script.activity(2).described("System.Net.Http", "RequestStart", &fields, MS, start("/b"));
-    script.activity(1).described("System.Net.Http", "RequestStop", &[], 5 * MS, Bytes::default());
-    script.activity(3).described("System.Net.Http", "RequestStart", &fields, 6 * MS, start("/a?user=8"));
-    script.activity(3).described("System.Net.Http", "RequestStop", &[], 7 * MS, Bytes::default());
-    script.activity(9).described("System.Net.Http", "RequestStop", &[], 7 * MS, Bytes::default());
-    script.activity(0).described("System.Net.Http", "RequestStart", &fields, 8 * MS, start("/c"));
+    script.activity(1).described(CLIENT, "RequestStart", &SENT, 0, start("/a?user=7"));
+    script.activity(2).described(CLIENT, "RequestStart", &SENT, MS, start("/b"));
+    script.activity(1).described(CLIENT, "RequestStop", &[], 5 * MS, Bytes::default());
+    script.activity(3).described(CLIENT, "RequestStart", &SENT, 6 * MS, start("/a?user=8"));
+    script.activity(3).described(CLIENT, "RequestStop", &[], 7 * MS, Bytes::default());
+    script.activity(9).described(CLIENT, "RequestStop", &[], 7 * MS, Bytes::default());
+    script.activity(0).described(CLIENT, "RequestStart", &SENT, 8 * MS, start("/c"));
     let activities = script.snapshot().activities;
     let [http] = &activities.operations[..] else { panic!("{activities:?}") };
     assert_eq!((http.name.as_str(), http.started, http.ended, http.running, http.longest_ns), ("Request", 4, 2, 1, 5_000_000));
@@ -35,20 +44,14 @@ fn requests_are_counted_once_and_have_their_outcome() {
     // As Kestrel serves two requests on two connections, the second of which ends with an exception.
     for (id, connection) in [(1, "0HN1"), (2, "0HN2")] {
         let at = i64::from(id) * 100 * MS;
-        const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
         const KESTREL: &str = "Microsoft-AspNetCore-Server-Kestrel";
         let connected = Bytes::default().text(connection).text("127.0.0.1:80").text("127.0.0.1:5001");
         script.activity(10 + id).described("System.Net.Sockets", "AcceptStart", &[], at, Bytes::default());
         script.activity(10 + id).described("System.Net.Sockets", "AcceptStop", &[], at, Bytes::default());
-        script.activity(20 + id).described(
-            KESTREL,
-            "ConnectionStart",
-            &text(&["connectionId", "localEndPoint", "remoteEndPoint"]),
-            at,
-            connected,
-        );
+        let fields = text(&["connectionId", "localEndPoint", "remoteEndPoint"]);
+        script.activity(20 + id).described(KESTREL, "ConnectionStart", &fields, at, connected);
         let served = Bytes::default().text("GET").text("/a");
-        script.activity(30 + id).described(HOSTING, "RequestStart", &text(&["method", "path"]), at, served);
+        script.activity(30 + id).described(HOSTING, "RequestStart", &SERVED, at, served);
         let fields = text(&["connectionId", "requestId", "httpVersion", "path", "method"]);
         let reported = Bytes::default().text(connection).text(connection).text("HTTP/1.1").text("/a").text("GET");
         script.activity(40 + id).described(KESTREL, "RequestStart", &fields, at, reported.clone());
@@ -57,26 +60,19 @@ fn requests_are_counted_once_and_have_their_outcome() {
             script.activity(30 + id).described(HOSTING, "UnhandledException", &[], at + MS, Bytes::default());
         }
         script.activity(30 + id).described(HOSTING, "RequestStop", &[], at + 2 * MS, Bytes::default());
-        script.activity(20 + id).described(
-            KESTREL,
-            "ConnectionStop",
-            &text(&["connectionId"]),
-            at + 3 * MS,
-            Bytes::default().text(connection),
-        );
+        let closed = Bytes::default().text(connection);
+        script.activity(20 + id).described(KESTREL, "ConnectionStop", &fields[..1], at + 3 * MS, closed);
     }
     // And as it sends three: one succeeds, one gets an error status, and one gets no response.
-    let fields =
-        [("scheme", FieldType::String), ("host", FieldType::String), ("port", FieldType::Int32), ("pathAndQuery", FieldType::String)];
     let status = [("statusCode", FieldType::Int32)];
     for (id, port, code) in [(51, 8080, 200_i32), (52, 8080, 404), (53, 443, -1)] {
         let at = i64::from(id) * 100 * MS;
         let sent = Bytes::default().text(if port == 443 { "https" } else { "http" }).text("shop").u32(port).text("/a?user=7");
-        script.activity(id).described("System.Net.Http", "RequestStart", &fields, at, sent);
+        script.activity(id).described(CLIENT, "RequestStart", &SENT, at, sent);
         if code < 0 {
-            script.activity(id).described("System.Net.Http", "RequestFailed", &[], at + MS, Bytes::default());
+            script.activity(id).described(CLIENT, "RequestFailed", &[], at + MS, Bytes::default());
         }
-        script.activity(id).described("System.Net.Http", "RequestStop", &status, at + 2 * MS, Bytes::default().u32(code as u32));
+        script.activity(id).described(CLIENT, "RequestStop", &status, at + 2 * MS, Bytes::default().u32(code as u32));
     }
     let activities = script.snapshot().activities;
     assert_eq!(activities.requests(), 5);
@@ -101,32 +97,26 @@ fn requests_are_counted_once_and_have_their_outcome() {
     assert_eq!(of("Http", "Request"), (3, 3, 2, rows(&sent)));
 }
 
-const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
-
-/// The fields of an event forwarded by `DiagnosticSource`, and a payload for them.
-fn diagnostic_source_fields() -> [(&'static str, FieldType); 3] {
+/// Writes an event of a library, forwarded by `DiagnosticSource`.
+fn forward(script: &mut Script, id: u8, name: &str, at: i64, source: &str, arguments: &[(&str, &str)]) {
     let text = |name: &str| Field { name: name.to_owned(), kind: FieldType::String };
     let pairs = FieldType::Array(Box::new(FieldType::Object(vec![text("Key"), text("Value")])));
-    [("SourceName", FieldType::String), ("EventName", FieldType::String), ("Arguments", pairs)]
-}
-
-fn diagnostic_source_payload(source: &str, arguments: &[(&str, &str)]) -> Bytes {
+    let fields = [("SourceName", FieldType::String), ("EventName", FieldType::String), ("Arguments", pairs)];
     let head = Bytes::default().text(source).text("Before").u16(arguments.len() as u16);
-    arguments.iter().fold(head, |bytes, (key, value)| bytes.text(key).text(value))
+    let payload = arguments.iter().fold(head, |bytes, (key, value)| bytes.text(key).text(value));
+    script.activity(id).described(DIAGNOSTIC_SOURCE, name, &fields, at, payload);
 }
 
 /// Requests get the method, route and status that their libraries publish while they are in progress.
 #[test]
 fn requests_have_their_route_and_status() {
-    const ASP_NET: &str = "Microsoft.AspNetCore";
     const HTTP_CLIENT: &str = "HttpHandlerDiagnosticListener";
-    let (fields, text) = (diagnostic_source_fields(), |names: [&'static str; 2]| names.map(|name| (name, FieldType::String)));
     let mut script = Script::new();
     let mut serve = |id: u8, path: &str, ms: i64, arguments: &[(&str, &str)]| {
-        let (at, hosting) = (i64::from(id) * 1000 * MS, "Microsoft.AspNetCore.Hosting");
-        script.activity(id).described(hosting, "RequestStart", &text(["method", "path"]), at, Bytes::default().text("GET").text(path));
-        script.activity(id).described(DIAGNOSTIC_SOURCE, "Event", &fields, at + ms * MS, diagnostic_source_payload(ASP_NET, arguments));
-        script.activity(id).described(hosting, "RequestStop", &[], at + ms * MS, Bytes::default());
+        let at = i64::from(id) * 1000 * MS;
+        script.activity(id).described(HOSTING, "RequestStart", &SERVED, at, Bytes::default().text("GET").text(path));
+        forward(&mut script, id, "Event", at + ms * MS, ASP_NET, arguments);
+        script.activity(id).described(HOSTING, "RequestStop", &[], at + ms * MS, Bytes::default());
     };
     serve(1, "/orders/7", 10, &[("StatusCode", "200"), ("RouteValues", "[id, 7]")]);
     serve(2, "/orders/8", 20, &[("StatusCode", "200"), ("RouteValues", "[id, 8]")]);
@@ -138,52 +128,22 @@ fn requests_have_their_route_and_status() {
     // Ended with an unhandled exception: before the response started, after it started, because of a bad request, and after a response with
     // such a status.
     for (id, status) in [(9, "500"), (10, "200"), (11, "413"), (12, "404")] {
-        let (at, hosting) = (i64::from(id) * 1000 * MS, "Microsoft.AspNetCore.Hosting");
-        script.activity(id).described(hosting, "RequestStart", &text(["method", "path"]), at, Bytes::default().text("GET").text("/throw"));
-        script.activity(id).described(
-            DIAGNOSTIC_SOURCE,
-            "Event",
-            &fields,
-            at,
-            diagnostic_source_payload(ASP_NET, &[("StatusCode", status)]),
-        );
-        script.activity(id).described(hosting, "UnhandledException", &[], at, Bytes::default());
-        script.activity(id).described(hosting, "RequestStop", &[], at + MS / 4, Bytes::default());
+        let at = i64::from(id) * 1000 * MS;
+        script.activity(id).described(HOSTING, "RequestStart", &SERVED, at, Bytes::default().text("GET").text("/throw"));
+        forward(&mut script, id, "Event", at, ASP_NET, &[("StatusCode", status)]);
+        script.activity(id).described(HOSTING, "UnhandledException", &[], at, Bytes::default());
+        script.activity(id).described(HOSTING, "RequestStop", &[], at + MS / 4, Bytes::default());
     }
     // From an unknown library, and for a request that has ended.
-    script.activity(5).described(
-        DIAGNOSTIC_SOURCE,
-        "Event",
-        &fields,
-        6000 * MS,
-        diagnostic_source_payload("Other", &[("StatusCode", "500")]),
-    );
-    script.activity(1).described(
-        DIAGNOSTIC_SOURCE,
-        "Event",
-        &fields,
-        6000 * MS,
-        diagnostic_source_payload(ASP_NET, &[("StatusCode", "500")]),
-    );
+    forward(&mut script, 5, "Event", 6000 * MS, "Other", &[("StatusCode", "500")]);
+    forward(&mut script, 1, "Event", 6000 * MS, ASP_NET, &[("StatusCode", "500")]);
     let sent = Bytes::default().text("https").text("shop");
-    script.activity(6).described("System.Net.Http", "RequestStart", &text(["scheme", "host"]), 7000 * MS, sent);
+    script.activity(6).described(CLIENT, "RequestStart", &SENT[..2], 7000 * MS, sent);
     // Redirected once.
     for _ in 0..2 {
-        script.activity(6).described(
-            DIAGNOSTIC_SOURCE,
-            "Event",
-            &fields,
-            7001 * MS,
-            diagnostic_source_payload(HTTP_CLIENT, &[("Method", "POST")]),
-        );
+        forward(&mut script, 6, "Event", 7001 * MS, HTTP_CLIENT, &[("Method", "POST")]);
     }
-    script.activity(6).described(
-        "System.Net.Http",
-        "RequestStop",
-        &[("statusCode", FieldType::Int32)],
-        7002 * MS,
-        Bytes::default().u32(503),
-    );
+    script.activity(6).described(CLIENT, "RequestStop", &[("statusCode", FieldType::Int32)], 7002 * MS, Bytes::default().u32(503));
     let activities = script.snapshot().activities;
     let routes: Vec<_> = activities
         .routes()
@@ -208,18 +168,16 @@ fn requests_have_their_route_and_status() {
 /// Paths and route values that exceed the maximum lengths.
 #[test]
 fn long_paths_are_shortened_to_routes() {
-    const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
-    let fields = [("method", FieldType::String), ("path", FieldType::String)];
     let mut script = Script::new();
     let mut serve = |id: u8, count: usize, has_values: bool| {
         let guids: Vec<_> = (0..count).map(|at| format!("{id:08x}-7d3c-4b1e-9f0a-{at:012x}")).collect();
         let at = i64::from(id) * MS;
         let path = Bytes::default().text("GET").text(&format!("/{}", guids.join("/")));
-        script.activity(id).described(HOSTING, "RequestStart", &fields, at, path);
+        script.activity(id).described(HOSTING, "RequestStart", &SERVED, at, path);
         if has_values {
             let values: Vec<_> = guids.iter().enumerate().map(|(at, guid)| format!("[v{at}, {guid}]")).collect();
-            let values = diagnostic_source_payload("Microsoft.AspNetCore", &[("StatusCode", "200"), ("RouteValues", &values.join(","))]);
-            script.activity(id).described(DIAGNOSTIC_SOURCE, "Event", &diagnostic_source_fields(), at, values);
+            let arguments = [("StatusCode", "200"), ("RouteValues", &values.join(","))];
+            forward(&mut script, id, "Event", at, ASP_NET, &arguments);
         }
         script.activity(id).described(HOSTING, "RequestStop", &[], at + i64::from(id), Bytes::default());
     };
@@ -234,12 +192,11 @@ fn long_paths_are_shortened_to_routes() {
 /// More routes than the limit: all of them are counted.
 #[test]
 fn routes_beyond_the_limit_are_counted_together() {
-    let fields = [("method", FieldType::String), ("path", FieldType::String)];
     let mut script = Script::new();
     for number in 0..3000_i64 {
         let path = Bytes::default().text("GET").text(&format!("/a{number}"));
-        script.activity(1).described("Microsoft.AspNetCore.Hosting", "RequestStart", &fields, number * MS, path);
-        script.activity(1).described("Microsoft.AspNetCore.Hosting", "RequestStop", &[], number * MS + 1, Bytes::default());
+        script.activity(1).described(HOSTING, "RequestStart", &SERVED, number * MS, path);
+        script.activity(1).described(HOSTING, "RequestStop", &[], number * MS + 1, Bytes::default());
     }
     let [served] = &script.snapshot().activities.operations[..] else { panic!() };
     assert_eq!((served.ended, served.subjects.len()), (3000, 100));
@@ -249,12 +206,10 @@ fn routes_beyond_the_limit_are_counted_together() {
 /// Durations in a malformed stream exceed the maximum that can be counted.
 #[test]
 fn excessive_durations_are_capped() {
-    let fields = [("method", FieldType::String), ("path", FieldType::String)];
     let mut script = Script::new();
     for (id, path) in [(1, "/a"), (2, "/b"), (3, "/c")] {
-        let hosting = "Microsoft.AspNetCore.Hosting";
-        script.activity(id).described(hosting, "RequestStart", &fields, 0, Bytes::default().text("GET").text(path));
-        script.activity(id).described(hosting, "RequestStop", &[], 9_000_000_000_000_000_000, Bytes::default());
+        script.activity(id).described(HOSTING, "RequestStart", &SERVED, 0, Bytes::default().text("GET").text(path));
+        script.activity(id).described(HOSTING, "RequestStop", &[], 9_000_000_000_000_000_000, Bytes::default());
     }
     let [served] = &script.snapshot().activities.operations[..] else { panic!() };
     assert_eq!((served.ended, served.subjects.len(), served.others.total_ns), (3, 3, 0));
@@ -264,19 +219,17 @@ fn excessive_durations_are_capped() {
 /// Outgoing requests to many URLs, each of which takes longer than all incoming requests.
 #[test]
 fn many_outgoing_urls_do_not_displace_incoming_routes() {
-    let served = [("method", FieldType::String), ("path", FieldType::String)];
-    let sent = [("scheme", FieldType::String), ("host", FieldType::String), ("pathAndQuery", FieldType::String)];
     let mut script = Script::new();
     let mut request = |provider: &'static str, fields: &[(&'static str, FieldType)], at: i64, ns: i64, payload: Bytes| {
         script.activity(1).described(provider, "RequestStart", fields, at, payload);
         script.activity(1).described(provider, "RequestStop", &[], at + ns, Bytes::default());
     };
     for number in 0..10_i64 {
-        request("Microsoft.AspNetCore.Hosting", &served, number * MS, 1, Bytes::default().text("GET").text(&format!("/a{number}")));
+        request(HOSTING, &SERVED, number * MS, 1, Bytes::default().text("GET").text(&format!("/a{number}")));
     }
     for number in 10..5000_i64 {
-        let url = Bytes::default().text("http").text("shop").text(&format!("/a{number}"));
-        request("System.Net.Http", &sent, number * MS, 100, url);
+        let url = Bytes::default().text("http").text("shop").u32(80).text(&format!("/a{number}"));
+        request(CLIENT, &SENT, number * MS, 100, url);
     }
     let [served, sent] = &script.snapshot().activities.operations[..] else { panic!() };
     assert_eq!((served.ended, served.subjects.len(), served.others.count), (10, 10, 0));
@@ -306,18 +259,11 @@ fn stop_events_before_their_start_events_are_paired() {
 /// Events forwarded by `DiagnosticSource` are grouped by source and command, regardless of the connection.
 #[test]
 fn database_commands_are_grouped_by_their_text() {
-    let fields = diagnostic_source_fields();
     let mut script = Script::new();
     let mut command = |at: i64, source: &str, connection: &str, arguments: &[(&str, &str)]| {
         let all: Vec<_> = [("ConnectionId", connection), ("ConnectionString", "Password=x")].iter().chain(arguments).copied().collect();
-        script.activity(1).described(DIAGNOSTIC_SOURCE, "Activity1Start", &fields, at * MS, diagnostic_source_payload(source, &all));
-        script.activity(1).described(
-            DIAGNOSTIC_SOURCE,
-            "Activity1Stop",
-            &fields,
-            (at + 2) * MS,
-            diagnostic_source_payload(source, &all[..1]),
-        );
+        forward(&mut script, 1, "Activity1Start", at * MS, source, &all);
+        forward(&mut script, 1, "Activity1Stop", (at + 2) * MS, source, &all[..1]);
     };
     let select = [("Database", "shop"), ("CommandText", "SELECT *\nFROM t WHERE id = ?")];
     command(0, "Sql", "a", &select);
@@ -338,16 +284,14 @@ fn database_commands_are_grouped_by_their_text() {
 /// A library, or a hostile process, can repeat an event of a request any number of times, with any number of arguments.
 #[test]
 fn subjects_are_bounded() {
-    let (fields, path) = (diagnostic_source_fields(), [("method", FieldType::String), ("path", FieldType::String)]);
     let mut script = Script::new();
     let long = format!("[{}/v/v, v]", "x".repeat(180));
-    script.activity(1).described("Microsoft.AspNetCore.Hosting", "RequestStart", &path, 0, Bytes::default().text("GET").text("/v"));
+    script.activity(1).described(HOSTING, "RequestStart", &SERVED, 0, Bytes::default().text("GET").text("/v"));
     for at in 1..100 {
-        let repeated = diagnostic_source_payload("Microsoft.AspNetCore", &[("RouteValues", &long)]);
-        script.activity(1).described(DIAGNOSTIC_SOURCE, "Event", &fields, at, repeated);
+        forward(&mut script, 1, "Event", at, ASP_NET, &[("RouteValues", &long)]);
     }
     let many = vec![("Key", "x"); 2_000];
-    script.activity(2).described(DIAGNOSTIC_SOURCE, "Activity1Start", &fields, MS, diagnostic_source_payload("Sql", &many));
+    forward(&mut script, 2, "Activity1Start", MS, "Sql", &many);
     for activity in script.snapshot().activities.running {
         assert!((200..1500).contains(&activity.subject.len()), "{} bytes", activity.subject.len());
     }
