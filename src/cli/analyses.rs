@@ -236,7 +236,8 @@ fn take<T>(all: &[T], most: usize, row: impl Fn(&T) -> Vec<Field>) -> Vec<Vec<Fi
 }
 
 pub(super) async fn run(host: &Host, analysis: Analysis, arguments: &args::Analyze) -> Result<Exit, Failure> {
-    let (live, complete, exit) = match arguments.file() {
+    let file = args::recording(&arguments.source);
+    let (live, complete, exit) = match file {
         Some(path) => read(path)?,
         None => {
             let config = select(&[analysis.profile()], &[] as &[&str], None).map_err(Failure::usage)?.config;
@@ -255,8 +256,13 @@ pub(super) async fn run(host: &Host, analysis: Analysis, arguments: &args::Analy
         stacks: (analysis == Analysis::Exceptions).then(|| stacks::rows(&snapshot.exceptions.stacks, arguments.count)),
         routes: (analysis == Analysis::Http).then(|| Routes::new(&snapshot.activities, arguments.count)),
     };
-    if found.rows.is_empty() {
-        print::message(format_args!("{} has no such events; profile {} records them", arguments.source, analysis.profile()));
+    if found.rows.is_empty() && arguments.count > 0 {
+        match file {
+            Some(file) => {
+                print::message(format_args!("{} contains no such events; profile {} records them", file.display(), analysis.profile()))
+            }
+            None => print::message("no such events were recorded"),
+        }
     }
     Document::new(&snapshot, complete, found).print(&arguments.output, Found::write_text)?;
     Ok(exit)

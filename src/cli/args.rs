@@ -17,7 +17,7 @@ use crate::app::{Columns, Sort};
 use crate::session::RESUME_ORPHANS;
 use crate::ui::Theme;
 
-pub(super) use analysis::{Analyze, CounterFormat, Counters, Diff, Frames, Heap, Range, Report, Slow};
+pub(super) use analysis::{Analyze, CounterFormat, Counters, Diff, Frames, Heap, Range, Report, Slow, recording};
 pub(super) use control::{Dump, DumpKind, PerfMapKind, Profiler, ProfilerLibrary, Switch};
 pub(super) use cpu::Cpu;
 pub(super) use export::{Export, Salvage};
@@ -29,7 +29,6 @@ pub(super) use record::{Events, Record, Run, Trace};
     name = "dn-top",
     version,
     max_term_width = 100,
-    subcommand_negates_reqs = true,
     after_help = "Command lines of dotnet-trace, dotnet-counters, dotnet-gcdump, dotnet-stack and dotnet-dump work with `dotnet-` replaced by `dn-top `, \
                   such as: dn-top trace collect -p 42 --duration 00:00:30"
 )]
@@ -294,13 +293,18 @@ pub(super) struct Target {
     pub(super) target: String,
 }
 
+/// A longer time overflows the clock when it is added to the current time.
+const MAX_TIME: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if time <= MAX_TIME { Ok(time) } else { Err("the longest time is 100 years".to_owned()) }
+}
+
 /// Refreshing faster than 100 ms adds cost but no information.
 fn parse_refresh(text: &str) -> Result<Duration, String> {
-    match humantime::parse_duration(text) {
-        Ok(time) if time >= Duration::from_millis(100) => Ok(time),
-        Ok(_) => Err("the shortest time is 100ms".to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
+    let time = parse_time(text)?;
+    if time >= Duration::from_millis(100) { Ok(time) } else { Err("the shortest time is 100ms".to_owned()) }
 }
 
 #[cfg(test)]
@@ -336,6 +340,8 @@ mod tests {
             vec!["dn-top", "trace"],
             vec!["dn-top", "perfmap", "1", "maybe"],
             vec!["dn-top", "trace", "1", "--max-size", "big"],
+            vec!["dn-top", "trace", "1", "--duration", "101 years"],
+            vec!["dn-top", "counters", "1", "--interval", "18446744073709551615s"],
             vec!["dn-top", "run", "dotnet", "app.dll"],
             vec!["dn-top", "run", "--"],
             vec!["dn-top", "set-env", "1"],

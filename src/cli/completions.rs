@@ -47,7 +47,7 @@ pub(super) fn answer() -> clap::error::Result<bool> {
 /// Adds the completers of arguments whose values depend on the machine.
 fn with_values(command: Command) -> Command {
     let with_values_of = |arg: clap::Arg| match arg.get_id().as_str() {
-        "target" => arg.add(ArgValueCompleter::new(targets)),
+        "target" | "targets" => arg.add(ArgValueCompleter::new(targets)),
         "source" => arg.add(ArgValueCompleter::new(|current: &OsStr| {
             targets(current).into_iter().chain(PathCompleter::file().complete(current)).collect::<Vec<_>>()
         })),
@@ -117,5 +117,22 @@ impl EnvCompleter for PlainBash {
         let completed = complete(command, words, number, folder)?;
         let words = completed.iter().map(CompletionCandidate::get_value).filter(|word| is_plain(word));
         write!(out, "{}", words.filter_map(OsStr::to_str).collect::<Vec<_>>().join(&separator))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assert_completed(command: &Command) {
+        for arg in command.get_arguments().filter(|arg| arg.get_value_names().is_some_and(|names| names[0].ends_with("TARGET"))) {
+            assert!(arg.get::<ArgValueCompleter>().is_some(), "{}: {arg}", command.get_name());
+        }
+        command.get_subcommands().for_each(assert_completed);
+    }
+
+    #[test]
+    fn every_target_is_completed() {
+        assert_completed(&with_values(Arguments::command()));
     }
 }

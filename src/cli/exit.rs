@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use super::print;
+
 /// The outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exit {
@@ -52,6 +54,12 @@ impl Failure {
 
     pub(super) fn usage(message: impl Display) -> Self {
         Self { exit: Exit::Usage, error: anyhow::anyhow!("{message}") }
+    }
+
+    /// Prints the error, and returns its exit code.
+    pub(super) fn print(self) -> Exit {
+        print::message(format_args!("{:#}", self.error));
+        self.exit
     }
 }
 

@@ -45,27 +45,21 @@ use std::pin::Pin;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::{ContextKind, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use tokio::runtime::{Builder, Runtime};
 
 use self::analyses::Analysis;
 use self::args::perfetto::{Perfetto, PerfettoCommand};
-use self::args::{Arguments, Command, Dashboard};
+use self::args::{Analyze, Arguments, Command, Dashboard};
 use self::exit::{Exit, Failure};
 use self::host::Host;
 use crate::session;
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
-    match run() {
-        Ok(exit) => exit.into(),
-        Err(Failure { exit, error }) => {
-            print::message(format_args!("{error:#}"));
-            exit.into()
-        }
-    }
+    run().unwrap_or_else(Failure::print).into()
 }
 
 fn run() -> Result<Exit, Failure> {
@@ -96,6 +90,7 @@ fn run() -> Result<Exit, Failure> {
     }
     let Some(command) = command else { return dashboard::run(dashboard) };
     let options = &dashboard;
+    let analyze = |analysis, arguments: &Analyze| on_processes(options, async |host| analyses::run(host, analysis, arguments).await);
     match command {
         Command::Stats { file, output } => stats::run(&file, output.json),
         Command::Report(report) => report::run(&report, &options.settings.thresholds),
@@ -110,14 +105,14 @@ fn run() -> Result<Exit, Failure> {
         Command::Counters(counters) => on_processes(options, async |host| counters::run(host, counters).await),
         Command::Cpu(cpu) => on_processes(options, async |host| cpu::run(host, &cpu).await),
         Command::Stacks { target, output } => on_processes(options, async |host| stacks::run(host, &target.target, output.json).await),
-        Command::Gc(arguments) => on_processes(options, async |host| analyses::run(host, Analysis::Gc, &arguments).await),
-        Command::Exceptions(arguments) => on_processes(options, async |host| analyses::run(host, Analysis::Exceptions, &arguments).await),
-        Command::Allocations(arguments) => on_processes(options, async |host| analyses::run(host, Analysis::Allocations, &arguments).await),
-        Command::Contention(arguments) => on_processes(options, async |host| analyses::run(host, Analysis::Contention, &arguments).await),
-        Command::Jit(arguments) => on_processes(options, async |host| analyses::run(host, Analysis::Jit, &arguments).await),
-        Command::Http(arguments) => on_processes(options, async |host| analyses::run(host, Analysis::Http, &arguments).await),
-        Command::Logs(arguments) => on_processes(options, async |host| analyses::run(host, Analysis::Logs, &arguments).await),
-        Command::Events(arguments) => on_processes(options, async |host| analyses::run(host, Analysis::Events, &arguments).await),
+        Command::Gc(arguments) => analyze(Analysis::Gc, &arguments),
+        Command::Exceptions(arguments) => analyze(Analysis::Exceptions, &arguments),
+        Command::Allocations(arguments) => analyze(Analysis::Allocations, &arguments),
+        Command::Contention(arguments) => analyze(Analysis::Contention, &arguments),
+        Command::Jit(arguments) => analyze(Analysis::Jit, &arguments),
+        Command::Http(arguments) => analyze(Analysis::Http, &arguments),
+        Command::Logs(arguments) => analyze(Analysis::Logs, &arguments),
+        Command::Events(arguments) => analyze(Analysis::Events, &arguments),
         Command::Slow(arguments) => on_processes(options, async |host| slow::run(host, &arguments).await),
         Command::Heap(heap) => on_processes(options, async |host| heap::run(host, &heap).await),
         Command::Profiles { output } => profiles::run(output.json),
@@ -156,11 +151,16 @@ fn run() -> Result<Exit, Failure> {
 fn refuse(error: &clap::Error, given: &[OsString]) -> Result<Exit, Failure> {
     let words = error.render().to_string();
     print::message(words.trim_start_matches("error: ").trim_end());
-    let is_target = |(_, value): (ContextKind, &ContextValue)| value.to_string().contains("TARGET>");
-    if error.kind() == ErrorKind::MissingRequiredArgument && error.context().any(is_target) {
+    if lacks_target(error) {
         on_processes(&options_before_command(given.iter().skip(1).cloned())?, ps::candidates)?;
     }
     Ok(Exit::Usage)
+}
+
+fn lacks_target(error: &clap::Error) -> bool {
+    // The usage, which the error contains as well, has the target in any case.
+    let missing = error.get(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::MissingRequiredArgument);
+    missing.is_some_and(|missing| missing.to_string().contains("TARGET>"))
 }
 
 /// Parses the options of the dashboard before the command, without the rest of the command line.
@@ -182,4 +182,26 @@ fn on_processes(options: &Dashboard, command: impl AsyncFnOnce(&Host) -> Result<
 /// of streams or files run on threads of their own.
 fn runtime() -> anyhow::Result<Runtime> {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().context("cannot start the async runtime")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_listed_only_if_the_target_is_missing() {
+        for (line, expected) in [
+            ("dn-top stacks", true),
+            ("dn-top gc", true),
+            ("dn-top set-env", true),
+            ("dn-top set-env 42", false),
+            ("dn-top perfmap 42", false),
+            ("dn-top profiler startup 42 --path /p.so", false),
+            ("dn-top stats", false),
+            ("dn-top stacks --unknown", false),
+        ] {
+            let error = Arguments::try_parse_from(line.split(' ')).unwrap_err();
+            assert_eq!(lacks_target(&error), expected, "{line}");
+        }
+    }
 }

@@ -1,10 +1,12 @@
 //! Options before a command: each takes effect or is rejected, never ignored.
 
+use std::path::Path;
+
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory};
 
 use super::args::perfetto::Perfetto;
-use super::args::{Arguments, Command, Profiler, Salvage, Switch};
+use super::args::{Arguments, Command, Profiler, Salvage, Switch, recording};
 use super::exit::Failure;
 use crate::ipc::CommandCode;
 use crate::net::Access;
@@ -32,14 +34,8 @@ impl Subject {
             | Command::Stacks { .. }
             | Command::Perfetto(Perfetto { command: Some(_), .. })
             | Command::Salvage(Salvage { names: true, .. }) => Self::Processes(CommandCode::CollectTracing),
-            Command::Heap(heap) => match heap.file() {
-                Some(_) => Self::NoProcess,
-                None => Self::Processes(CommandCode::CollectTracing),
-            },
-            Command::Slow(slow) => match slow.file() {
-                Some(_) => Self::NoProcess,
-                None => Self::Processes(CommandCode::CollectTracing),
-            },
+            Command::Heap(heap) => Self::file_or_process(heap.file()),
+            Command::Slow(slow) => Self::file_or_process(recording(&slow.source)),
             Command::Gc(analyze)
             | Command::Exceptions(analyze)
             | Command::Allocations(analyze)
@@ -47,10 +43,7 @@ impl Subject {
             | Command::Jit(analyze)
             | Command::Http(analyze)
             | Command::Logs(analyze)
-            | Command::Events(analyze) => match analyze.file() {
-                Some(_) => Self::NoProcess,
-                None => Self::Processes(CommandCode::CollectTracing),
-            },
+            | Command::Events(analyze) => Self::file_or_process(recording(&analyze.source)),
             Command::Resume { .. } => Self::Processes(CommandCode::ResumeRuntime),
             Command::SetEnv { .. } => Self::Processes(CommandCode::SetEnvironmentVariable),
             Command::StartupHook { .. } => Self::Processes(CommandCode::ApplyStartupHook),
@@ -74,6 +67,11 @@ impl Subject {
             | Command::ResumeOrphans { .. }
             | Command::Sim { .. } => Self::NoProcess,
         }
+    }
+
+    /// A command that reads a file, or records a process.
+    fn file_or_process(file: Option<&Path>) -> Self {
+        if file.is_some() { Self::NoProcess } else { Self::Processes(CommandCode::CollectTracing) }
     }
 
     /// Returns `Ok` if an option of the dashboard has an effect before this command; otherwise the reason, as the end of a sentence.
@@ -113,5 +111,42 @@ pub(super) fn check(command: &Command, matches: &ArgMatches) -> Result<(), Failu
             return Err(Failure::usage(format!("--{flag} cannot be given before `{name}`: `{name}` {why}")));
         }
     }
+    // Requests to other processes are refused when they would be sent.
+    if matches!(subject, Subject::Program) && matches.get_flag("readonly") {
+        let why = "starts a program and records it, which readonly in the configuration file does not allow";
+        return Err(anyhow::anyhow!("`{name}` {why}").into());
+    }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::FromArgMatches as _;
+
+    use super::*;
+    use crate::cli::exit::Exit;
+
+    /// Checks a command line with this default for `--readonly`.
+    fn checked(readonly: &'static str, line: &str) -> Result<(), Exit> {
+        let command = Arguments::command().mut_arg("readonly", |option| option.default_value(readonly));
+        let matches = command.try_get_matches_from(line.split(' ')).unwrap();
+        let command = Arguments::from_arg_matches(&matches).unwrap().command.unwrap();
+        check(&command, &matches).map_err(|failure| failure.exit)
+    }
+
+    #[test]
+    fn options_before_a_command_are_honored_or_rejected() {
+        for (readonly, line, checked_as) in [
+            ("false", "dn-top run -- app", Ok(())),
+            ("false", "dn-top --readonly run -- app", Err(Exit::Usage)),
+            ("true", "dn-top run -- app", Err(Exit::Failed)),
+            ("true", "dn-top ps", Ok(())),
+            ("false", "dn-top --readonly gc a.nettrace", Ok(())),
+            ("false", "dn-top --readonly gc App", Err(Exit::Usage)),
+            ("false", "dn-top --demo slow a.nettrace", Err(Exit::Usage)),
+            ("false", "dn-top --demo slow App", Ok(())),
+        ] {
+            assert_eq!(checked(readonly, line), checked_as, "{readonly} {line}");
+        }
+    }
 }

@@ -83,7 +83,7 @@ impl SlowCauses {
 
 pub(super) async fn run(host: &Host, arguments: &args::Slow) -> Result<Exit, Failure> {
     let thresholds = &host.settings.thresholds;
-    let (document, exit) = match arguments.file() {
+    let (document, exit) = match args::recording(&arguments.source) {
         Some(path) => {
             let contents = read_trace(path, None, |_| true).map_err(|error| Failure::failed(anyhow::anyhow!(error)))?;
             let Some(contents) = contents else { return Ok(Exit::Interrupted) };

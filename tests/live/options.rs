@@ -201,6 +201,7 @@ fn config_file_sets_defaults_and_errors_are_one_line() {
     assert!(run(&["ps"]).stdout.contains("OrderService"), "options before a command have defaults as well");
     fs::write(&file, "readonly = true\n").unwrap();
     run(&["--demo", "set-env", "OrderService", "A=1"]).assert_refused(1, "which --readonly does not allow");
+    run(&["run", "--", "touch", "started"]).assert_refused(1, "which readonly in the configuration file does not allow");
     // The printed file has no effect as configuration.
     fs::write(&file, run(&["config"]).stdout).unwrap();
     assert_eq!(run(&["--help"]).stdout, Invocation::new(["--help"]).run().stdout);

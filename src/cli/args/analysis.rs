@@ -1,13 +1,13 @@
 //! Options of the commands that analyze a process or a file.
 
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, is_separator};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{Output, Target, parse_refresh};
+use super::{Output, Target, parse_refresh, parse_time};
 use crate::model::FileKind;
-use crate::session::is_heap_file;
+use crate::session::{is_heap_file, trace_file};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Counters {
@@ -20,7 +20,7 @@ pub(in crate::cli) struct Counters {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_refresh)]
     pub(in crate::cli) interval: Duration,
     /// Stop after this time, such as 30s
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(in crate::cli) duration: Option<Duration>,
     /// Maximum number of histograms that the runtime reports
     #[arg(long, value_name = "N", default_value = "10")]
@@ -64,7 +64,7 @@ pub(in crate::cli) struct Heap {
     #[arg(long, conflicts_with = "graph_file")]
     pub(in crate::cli) gcdump: bool,
     /// Give up when no data arrives for this time
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_time)]
     pub(in crate::cli) timeout: Duration,
     /// Do not ask before the full GC
     #[arg(long)]
@@ -89,7 +89,7 @@ pub(in crate::cli) struct Analyze {
     #[arg(value_name = "FILE|TARGET")]
     pub(in crate::cli) source: String,
     /// How long to record a process
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time)]
     pub(in crate::cli) duration: Duration,
     /// Number of rows
     #[arg(short = 'n', value_name = "N", default_value = "20")]
@@ -98,37 +98,25 @@ pub(in crate::cli) struct Analyze {
     pub(in crate::cli) output: Output,
 }
 
-impl Analyze {
-    /// Returns the file, unless the source is a process.
-    pub(in crate::cli) fn file(&self) -> Option<&Path> {
-        file(&self.source)
-    }
-}
-
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Slow {
     /// A nettrace file, preferably of profile slow, or a process: a pid, the name of an entry assembly, or the path of a diagnostic socket
     #[arg(value_name = "FILE|TARGET")]
     pub(in crate::cli) source: String,
     /// How long to record a process
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_time)]
     pub(in crate::cli) duration: Duration,
     #[command(flatten)]
     pub(in crate::cli) output: Output,
 }
 
-impl Slow {
-    /// Returns the file, unless the source is a process.
-    pub(in crate::cli) fn file(&self) -> Option<&Path> {
-        file(&self.source)
-    }
-}
-
-/// Returns the file that `source` names, unless it is a process. A missing file counts if it has the extension of a trace.
-fn file(source: &str) -> Option<&Path> {
+/// Returns the recording that `source` names, unless it is a process. A file named like a process does not count if it has other contents, see
+/// [`Heap::file`]. A missing file does, if it has the extension of a recording.
+pub(in crate::cli) fn recording(source: &str) -> Option<&Path> {
     let path = Path::new(source);
-    let is_trace = path.is_file() || source.ends_with(".nettrace") || source.contains(".nettrace.partial");
-    (source.parse::<u32>().is_err() && is_trace).then_some(path)
+    let is_named = source.ends_with(".nettrace") || source.contains(".nettrace.partial");
+    let is_recording = || path.is_file() && (source.contains(is_separator) || trace_file(path).is_ok());
+    (source.parse::<u32>().is_err() && (is_named || is_recording())).then_some(path)
 }
 
 #[derive(Debug, Args)]
@@ -194,7 +182,7 @@ fn parse_range(text: &str) -> Result<Range, String> {
     let (from, to) = text.split_once("..").ok_or("expected two times with .. between them, such as 10s..20s")?;
     let time = |text: &str| match text {
         "" => Ok(None),
-        text => humantime::parse_duration(text).map(Some).map_err(|error| format!("{text}: {error}")),
+        text => parse_time(text).map(Some).map_err(|error| format!("{text}: {error}")),
     };
     let range = Range { from: time(from)?, to: time(to)? };
     match range {
@@ -240,5 +228,27 @@ mod tests {
         )
         .unwrap();
         assert_eq!(["MyApp", "dump", "missing.gcdump", "missing"].map(is_file), [false, true, true, false]);
+    }
+
+    /// The working directory of unit tests is the folder of the package.
+    #[test]
+    fn file_with_other_contents_is_taken_for_a_recording_only_by_its_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut encoder = crate::nettrace::Encoder::new(crate::nettrace::TraceHeader::default());
+        encoder.end();
+        let [kept, missing] = ["kept", "missing"].map(|name| folder.path().join(name));
+        std::fs::write(&kept, encoder.take()).unwrap();
+        for (source, is_recording) in [
+            ("LICENSE", false),
+            ("./LICENSE", true),
+            ("src", false),
+            ("4242", false),
+            ("missing.nettrace", true),
+            ("missing.nettrace.partial.0001", true),
+            (kept.to_str().unwrap(), true),
+            (missing.to_str().unwrap(), false),
+        ] {
+            assert_eq!(recording(source).is_some(), is_recording, "{source}");
+        }
     }
 }

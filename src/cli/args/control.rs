@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{Output, Target};
+use super::{Output, Target, parse_time};
 use crate::ipc::Guid;
 
 #[derive(Debug, Subcommand)]
@@ -18,7 +18,7 @@ pub(in crate::cli) enum Profiler {
         #[arg(long, value_name = "FILE")]
         data: Option<PathBuf>,
         /// Timeout for loading it
-        #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
+        #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time)]
         timeout: Duration,
     },
     /// Load it into a process suspended at startup
@@ -46,7 +46,7 @@ pub(in crate::cli) struct Dump {
     pub(in crate::cli) target: Target,
     /// Output file, as a path in the target [default: /tmp/NAME_PID_yyyymmdd_hhmmss.dmp]
     #[arg(short, long = "output", value_name = "PATH")]
-    pub(in crate::cli) output_path: Option<String>,
+    pub(in crate::cli) output_path: Option<PathBuf>,
     /// Kind of dump
     #[arg(long = "type", value_enum, default_value = "heap")]
     pub(in crate::cli) kind: DumpKind,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use super::Output;
+use super::{Output, parse_time};
 use crate::model::TraceFormat;
 
 #[derive(Debug, Args)]
@@ -40,10 +40,10 @@ pub(in crate::cli) struct Export {
     #[arg(short = 'o', long = "output", value_name = "OUT")]
     pub(in crate::cli) output_path: Option<PathBuf>,
     /// Skip everything before this time since the start of the recording
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(in crate::cli) from: Option<Duration>,
     /// Skip everything after this time since the start of the recording
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(in crate::cli) to: Option<Duration>,
     /// Only this thread, by its operating system id; can be repeated
     #[arg(long, value_name = "ID")]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{Output, Target};
+use super::{Output, Target, parse_time};
 use crate::clr::Trigger;
 use crate::model::{TraceFormat, parse_keep, parse_size};
 use crate::nettrace::RetentionLimits;
@@ -19,7 +19,7 @@ pub(in crate::cli) struct Trace {
     #[arg(
         long,
         value_name = "NAME[=ID,ID]",
-        conflicts_with_all = ["output_file", "export", "max_size", "buffer_mb", "rundown", "no_stacks", "stop_on", "flight", "block", "kernel"],
+        conflicts_with_all = ["output_file", "export", "max_size", "buffer_mb", "rundown", "no_stacks", "stop_on", "flight", "block", "kernel", "separate"],
     )]
     pub(in crate::cli) user_events: Vec<String>,
     /// Use the protocol of .NET Core 3.0 previews 4 and 5, which no other runtime understands
@@ -60,7 +60,7 @@ pub(in crate::cli) struct Events {
     #[arg(long, value_name = "NAME+NAME[:LEVEL]")]
     pub(in crate::cli) clr_events: Option<String>,
     /// Stop after this time, such as 30s
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(in crate::cli) duration: Option<Duration>,
 }
 
