@@ -19,6 +19,7 @@ use crate::model::{
     ByteRate, Bytes, Count, CountRate, Counted, CpuTimeUnavailable, FlightBufferUsage, Outcome, OutputName, Phase, ProcessKey, Recording,
     RunState, SafeText, Scheduling, StoppedBy, Stopwatch, TraceFormat, TraceOptions,
 };
+use crate::net::ExchangeError;
 use crate::net::client::Client;
 use crate::net::interrupts::Interrupts;
 use crate::session::{Plan, Recorder};
@@ -110,17 +111,17 @@ impl RecordCommand {
         let session_id = format!("{:#x}", recorder.session().0);
         let interrupted = show_until_finished(&recorder, self.options.duration, interrupts).await;
         let recording = recorder.finished().await;
-        let exported = self.export(&recording);
-        let (exported, failure) = exported.map_or_else(|failure| (None, Some(failure)), |exported| (exported, None));
+        let (exported, export_failure) = match self.export(&recording) {
+            Ok(exported) => (exported, None),
+            Err(failure) => (None, Some(failure)),
+        };
         let reported = report(&recording, exported, session_id, self.json);
         let Phase::Done(outcome) = recording.phase else {
             return Err(anyhow::anyhow!("the recording did not finish").into());
         };
-        if !interrupted {
-            // The interrupt may be the closing of the terminal: then nothing can be reported.
-            reported?;
-        }
-        failure.map_or(Ok(RecordResult { outcome, interrupted }), Err)
+        // The interrupt may be the closing of the terminal: then nothing can be reported.
+        let report_failure = reported.err().filter(|_| !interrupted).map(Failure::from);
+        Ok(RecordResult { outcome, interrupted, failure: report_failure.or(export_failure) })
     }
 
     /// Converts the finished file, if requested.
@@ -139,20 +140,39 @@ pub(super) fn no_cpu_time(why: &SafeText) -> String {
     format!("thread time (managed only, includes waiting) is recorded instead of CPU time: {why}")
 }
 
+/// Returns the recorder if the target was resumed. Otherwise the recording ends: as long as its thread reads, dn-top cannot exit.
+pub(super) async fn resumed(recorder: Recorder, result: Result<(), ExchangeError>) -> Result<Recorder, Failure> {
+    match result {
+        Ok(()) => Ok(recorder),
+        Err(error) => {
+            recorder.abandon();
+            recorder.finished().await;
+            Err(exchange_error(error))
+        }
+    }
+}
+
 /// The result of a recording.
 pub(super) struct RecordResult {
     pub(super) outcome: Outcome,
     /// Whether a signal stopped the recording.
-    pub(super) interrupted: bool,
+    interrupted: bool,
+    /// Why the result could not be printed or exported.
+    failure: Option<Failure>,
 }
 
 impl RecordResult {
-    /// Whether the file lacks something that was requested.
-    pub(super) fn failed(&self) -> bool {
-        match self.outcome.stopped_by {
+    /// Returns the exit code: whether the file contains all that was requested.
+    pub(super) fn exit(self) -> Result<Exit, Failure> {
+        let failed = match self.outcome.stopped_by {
             StoppedBy::Error => true,
             StoppedBy::TargetExit => false,
             _ => !self.outcome.complete && self.outcome.trouble.is_some(),
+        };
+        match self.failure {
+            Some(failure) => Err(failure),
+            None if failed => Ok(Exit::Failed),
+            None => Ok(Exit::Done),
         }
     }
 }
@@ -188,18 +208,14 @@ pub(super) async fn trace(host: &Host, arguments: args::Trace) -> Result<Exit, F
     let target = &arguments.target.target;
     let (process, client) = if arguments.legacy { connect_legacy(host, target).await? } else { connect(host, target).await? };
     let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
-    let resume = client.clone();
-    let recorder = record_command.begin(client, process.key, &process.name, Vec::new()).await?;
+    let mut recorder = record_command.begin(client.clone(), process.key, &process.name, Vec::new()).await?;
     if arguments.resume && process.run_state != RunState::Running {
-        resume.run(&Command::ResumeRuntime).await.map_err(exchange_error)?;
+        recorder = resumed(recorder, client.run(&Command::ResumeRuntime).await).await?;
     }
     print::message(format_args!("recording {}; Ctrl-C stops it", display_name(&process)));
-    let followed = record_command.follow(recorder, &mut interrupts).await?;
-    Ok(match followed {
-        _ if followed.interrupted => Exit::Interrupted,
-        _ if followed.failed() => Exit::Failed,
-        _ => Exit::Done,
-    })
+    let result = record_command.follow(recorder, &mut interrupts).await?;
+    let interrupted = result.interrupted;
+    result.exit().map(|exit| if interrupted { Exit::Interrupted } else { exit })
 }
 
 /// Shows the progress until the recording is finished. Returns whether a signal stopped it.
@@ -257,7 +273,7 @@ fn show_progress(recording: &Recording, duration: Option<Duration>) {
         _ => format!("{}, {}", ByteRate(rate.bytes), CountRate(rate.events)),
     };
     let dropped = if recording.dropped > 0 { format!(", {} DROPPED", Count(recording.dropped)) } else { String::new() };
-    let (elapsed, bytes, events) = (recording.elapsed, Bytes(recording.bytes), Count(recording.events));
+    let (elapsed, bytes, events) = (recording.elapsed, Bytes(recording.bytes), Counted(recording.events, "event"));
     let elapsed = match duration {
         Some(duration) if duration <= Duration::from_secs(120) => {
             format!("{} s of {} s", elapsed.min(duration).as_secs(), duration.as_secs_f64())
@@ -269,7 +285,7 @@ fn show_progress(recording: &Recording, duration: Option<Duration>) {
         let span = humantime::format_duration(Duration::from_secs(span.as_secs()));
         format!("  flight recorder: last {span}, {} kept", Bytes(bytes))
     });
-    print::rewrite_line(format_args!("{elapsed}  {bytes}, {events} events{dropped}  {state}{}", kept.unwrap_or_default()));
+    print::rewrite_line(format_args!("{elapsed}  {bytes}, {events}{dropped}  {state}{}", kept.unwrap_or_default()));
 }
 
 fn report(recording: &Recording, exported: Option<PathBuf>, session_id: String, json: bool) -> anyhow::Result<()> {
@@ -298,8 +314,8 @@ fn report(recording: &Recording, exported: Option<PathBuf>, session_id: String, 
         });
     }
     let whole = if outcome.complete { "complete" } else { "NOT complete" };
-    let (elapsed, bytes) = (Stopwatch(recording.elapsed), Bytes(recording.bytes));
-    print::message(format_args!("{bytes}, {} events, {} dropped in {elapsed}; {whole}", recording.events, recording.dropped));
+    let (elapsed, bytes, events) = (Stopwatch(recording.elapsed), Bytes(recording.bytes), Counted(recording.events, "event"));
+    print::message(format_args!("{bytes}, {events:#}, {} dropped in {elapsed}; {whole}", recording.dropped));
     if let Some(samples) = recording.cpu_samples {
         print::message(format_args!("{:#} of the kernel as well", Counted(samples, "CPU sample")));
     }
@@ -312,5 +328,42 @@ fn report(recording: &Recording, exported: Option<PathBuf>, session_id: String, 
             print::message("no data received, so no file was kept");
             Ok(())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ipc::CommandCode;
+    use crate::net::Cause;
+    use crate::net::endpoint::Endpoint;
+    use crate::net::stream::address_in;
+    use crate::sim::{Simulated, Spec};
+
+    fn result(stopped_by: StoppedBy, failure: Option<Failure>) -> Result<Exit, Exit> {
+        let outcome = Outcome { stopped_by, complete: true, file: None, trouble: None };
+        RecordResult { outcome, interrupted: false, failure }.exit().map_err(|failure| failure.exit)
+    }
+
+    #[test]
+    fn failure_to_export_is_the_result() {
+        assert_eq!(result(StoppedBy::Duration, None), Ok(Exit::Done));
+        assert_eq!(result(StoppedBy::Error, None), Ok(Exit::Failed));
+        assert_eq!(result(StoppedBy::TargetExit, Some(Failure::new(Exit::Denied, anyhow::anyhow!("no")))), Err(Exit::Denied));
+    }
+
+    #[tokio::test]
+    async fn recording_ends_if_the_target_is_not_resumed() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = address_in(folder.path(), "socket");
+        let _runtime = Simulated::start(socket.clone(), Spec::new("Web", "9.0.7", 77)).unwrap();
+        let endpoint = Endpoint { key: ProcessKey { pid: 77, started: 1 }, socket };
+        let config = TraceOptions::default().select().unwrap().config;
+        let plan = Plan::new(endpoint.key, "Web".into(), config, folder.path().join("a.nettrace"));
+        let recorder = Recorder::start(Client::new(endpoint.clone()), plan).await.unwrap();
+        let progress = recorder.progress();
+        let error = ExchangeError { command: CommandCode::ResumeRuntime, endpoint, cause: Cause::Ended };
+        assert_eq!(resumed(recorder, Err(error)).await.map(drop).unwrap_err().exit, Exit::Failed);
+        assert!(matches!(progress.borrow().phase, Phase::Done(_)), "{:?}", progress.borrow().phase);
     }
 }

@@ -7,7 +7,8 @@ use super::args;
 use super::config::Settings;
 use super::exit::{Exit, Failure};
 use super::print;
-use super::record::RecordCommand;
+use super::record::{RecordCommand, RecordResult, resumed};
+use super::target::exchange_error;
 use crate::model::StoppedBy;
 use crate::net::interrupts::Interrupts;
 use crate::session::{ChildOutput, Launch, LaunchEvent, Launched, Orphans, RUNTIME_START_TIMEOUT};
@@ -49,23 +50,26 @@ pub(super) async fn run(arguments: args::Run, settings: &Settings) -> Result<Exi
         }
     };
     let recorded = record(&record_command, &mut launch, launched, path, &mut interrupts).await;
-    let (stopped_by, failed) = match recorded {
-        Ok(recorded) => recorded,
+    let result = match recorded {
+        Ok(result) => result,
         Err(failure) => {
             // The program has not run yet, or its state is unknown.
             launch.end().await;
             return Err(failure);
         }
     };
-    if stopped_by != StoppedBy::TargetExit && !arguments.keep_running {
+    let has_exited = result.outcome.stopped_by == StoppedBy::TargetExit;
+    // The program keeps running even if its recording could not be exported.
+    let exit = result.exit().map_err(Failure::print);
+    if !has_exited && !arguments.keep_running {
         launch.end().await;
-        return Ok(if failed { Exit::Failed } else { Exit::Done });
+        return Ok(exit.unwrap_or_else(|failed| failed));
     }
-    if stopped_by != StoppedBy::TargetExit {
+    if !has_exited {
         print::message(format_args!("{program} keeps running; dn-top exits with it"));
     }
     tokio::select! {
-        code = launch.wait() => Ok(Exit::Child(code)),
+        code = launch.wait() => Ok(exit.map_or_else(|failed| failed, |_| Exit::Child(code))),
         () = interrupts.next() => {
             if arguments.keep_running {
                 print::message(format_args!("{program} keeps running"));
@@ -77,27 +81,22 @@ pub(super) async fn run(arguments: args::Run, settings: &Settings) -> Result<Exi
     }
 }
 
-/// Records a runtime: from its first instruction if it is suspended at startup. Returns what ended the recording, and whether that was a failure.
+/// Records a runtime: from its first instruction if it is suspended at startup.
 async fn record(
     record_command: &RecordCommand,
     launch: &mut Launch,
     launched: Launched,
     program: &Path,
     interrupts: &mut Interrupts,
-) -> Result<(StoppedBy, bool), Failure> {
+) -> Result<RecordResult, Failure> {
     let (client, key) = (launched.client.clone(), launched.key);
-    let name = launched.name(program).await.map_err(super::target::exchange_error)?;
+    let name = launched.name(program).await.map_err(exchange_error)?;
     let recorder = record_command.begin(client, key, &name, launched.note().into_iter().collect()).await?;
-    if let Err(error) = launched.resume().await {
-        recorder.abandon();
-        recorder.finished().await;
-        return Err(super::target::exchange_error(error));
-    }
+    let recorder = resumed(recorder, launched.resume().await).await?;
     launch.release();
     let from = if launched.missed.is_some() { "" } else { " from its start" };
     print::message(format_args!("recording process {} ({}){from}; Ctrl-C stops it", key.pid, name));
-    let followed = record_command.follow(recorder, interrupts).await?;
-    Ok((followed.outcome.stopped_by, followed.failed()))
+    record_command.follow(recorder, interrupts).await
 }
 
 fn others(launch: &Launch) -> String {
