@@ -6,8 +6,8 @@ use super::args::{Profiler, ProfilerLibrary};
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::target::{absolute, check_supported, command_error, connect, display_name, exchange_error};
-use crate::ipc::{ClientData, Command, EnvironmentName, EnvironmentValue, TargetPath};
+use super::target::{check_supported, connect, display_name, exchange_error, target_path};
+use crate::ipc::{ClientData, Command, EnvironmentName, EnvironmentValue};
 use crate::model::{Process, RunState};
 use crate::session::{ClientDataError, client_data};
 
@@ -97,13 +97,9 @@ async fn change(
     let (process, client) = connect(host, target).await?;
     let command = command(&process)?;
     check_supported(&process, command.code())?;
-    client.run(&command).await.map_err(|error| command_error(&process, error))?;
+    client.run(&command).await.map_err(exchange_error)?;
     print::message(format_args!("{}: {}", display_name(&process), done(&process)));
     Ok(Exit::Done)
-}
-
-fn target_path(process: &Process, path: &Path) -> Result<TargetPath, Failure> {
-    TargetPath::new(absolute(process, path)?.to_string_lossy()).map_err(Failure::usage)
 }
 
 fn read(file: &Path) -> Result<ClientData, Failure> {

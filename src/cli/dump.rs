@@ -1,15 +1,13 @@
 //! `dump` and `perfmap`: files that a runtime writes on request.
 
-use std::path::Path;
-
 use serde::Serialize;
 
 use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::target::{absolute, check_supported, command_error, connect, display_name, exit_code};
-use crate::ipc::{CommandCode, DumpFlags, DumpKind, DumpRequest, PerfMapKind, TargetPath};
+use super::target::{check_supported, connect, display_name, exchange_error, exit_code, target_path};
+use crate::ipc::{CommandCode, DumpFlags, DumpKind, DumpRequest, PerfMapKind};
 use crate::model::{Bytes, default_dump_path, reachable_path};
 use crate::session::{self, DumpError};
 
@@ -27,10 +25,10 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
     let (process, client) = connect(host, &arguments.target.target).await?;
     check_supported(&process, CommandCode::GenerateCoreDump)?;
     let path = match arguments.output_path {
-        Some(path) => absolute(&process, Path::new(&path))?,
+        Some(path) => target_path(&process, &path)?,
         None => {
             let first = default_dump_path(&process, &host.settings.output_name, session::file_stamp());
-            session::free_target_path(&first, &reachable_path(&process, &first))
+            target_path(&process, &session::free_target_path(&first, &reachable_path(&process, &first)))?
         }
     };
     let kind = match arguments.kind {
@@ -40,7 +38,6 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
         args::DumpKind::Full => DumpKind::Full,
     };
     let flags = DumpFlags { crash_report: arguments.crash_report, log: arguments.diag, ..DumpFlags::default() };
-    let path = TargetPath::new(path.to_string_lossy()).map_err(Failure::usage)?;
     print::message(format_args!("{} is paused while it writes {}", display_name(&process), path.as_str()));
     let request = DumpRequest { path, kind, flags };
     let dumped = session::dump(&client, &process, &request, print::message).await.map_err(|error| {
@@ -56,8 +53,8 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
             duration_ms: dumped.took.as_millis() as u64,
         })?;
     } else {
-        let size = dumped.bytes.map_or("of unknown size".to_owned(), |bytes| Bytes(bytes).to_string());
-        print::message(format_args!("{size} in {:.1} s", dumped.took.as_secs_f64()));
+        let size = dumped.bytes.map_or("unknown size".to_owned(), |bytes| Bytes(bytes).to_string());
+        print::message(format_args!("{size}, written in {:.1} s", dumped.took.as_secs_f64()));
         print::text(|out| writeln!(out, "{}", dumped.reachable_path.display()))?;
     }
     Ok(Exit::Done)
@@ -85,7 +82,7 @@ pub(super) async fn perf_map(
         args::PerfMapKind::Perfmap => PerfMapKind::PerfMap,
     };
     let enabled = switch == args::Switch::On;
-    let files = session::perf_map(&client, &process, enabled.then_some(kind)).await.map_err(|error| command_error(&process, error))?;
+    let files = session::perf_map(&client, &process, enabled.then_some(kind)).await.map_err(exchange_error)?;
     let files: Vec<String> = files.iter().map(|file| file.to_string_lossy().into_owned()).collect();
     if json {
         print::json(&PerfMapDocument { enabled, kind: kind.name(), files })?;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::target::{command_error, connect};
+use super::target::{connect, exchange_error};
 use crate::ipc;
 use crate::model::Variable;
 use crate::sorting::CompactSort;
@@ -18,8 +18,8 @@ struct Row {
 }
 
 pub(super) async fn run(host: &Host, target: &str, reveal: bool, json: bool) -> Result<Exit, Failure> {
-    let (process, client) = connect(host, target).await?;
-    let variables = client.environment().await.map_err(|error| command_error(&process, error))?;
+    let (_, client) = connect(host, target).await?;
+    let variables = client.environment().await.map_err(exchange_error)?;
     let row = |raw: ipc::Variable| {
         let variable = Variable::new(&raw, &host.settings.secrets);
         (variable.is_secret() && !reveal, variable, raw)

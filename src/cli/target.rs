@@ -1,13 +1,13 @@
 //! Resolves a target on the command line to a process and a client for it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
 
 use super::exit::{Exit, Failure};
 use super::host::Host;
-use crate::ipc::{CommandCode, Hresult};
+use crate::ipc::{CommandCode, TargetPath};
 use crate::model::{Contact, NativeAotGap, Process, RunState, Trouble, has_own_root};
 use crate::net::client::{Client, REPLY_TIMEOUT};
 use crate::net::{ExchangeError, TargetError};
@@ -25,13 +25,18 @@ pub(super) struct Found {
 /// Finds the target, attachable or not.
 pub(super) async fn find(host: &Host, target: &str) -> Result<Found, Failure> {
     let mut directory = host.directory()?;
-    let process = directory.resolve(target, INFO_TIMEOUT).await.map_err(|error| match error {
-        TargetError::List(_) => Failure::failed(error),
-        TargetError::OtherUser { .. } => Failure::new(Exit::Denied, error),
-        _ => Failure::new(Exit::NoTarget, error),
-    })?;
+    let process = directory.resolve(target, INFO_TIMEOUT).await.map_err(target_error)?;
     let client = directory.clients().of(&process);
     Ok(Found { process, client })
+}
+
+fn target_error(error: TargetError) -> Failure {
+    let exit = match error {
+        TargetError::List(_) => Exit::Failed,
+        TargetError::OtherUser { .. } => Exit::Denied,
+        _ => Exit::NoTarget,
+    };
+    Failure::new(exit, error)
 }
 
 /// Finds the target and returns its client, if the process is attachable.
@@ -59,7 +64,7 @@ fn attachable_client(process: &Process, client: Option<Client>) -> Result<Client
 /// Connects to a target specified as a preview of .NET Core 3.0, without sending anything in a protocol that it does not support.
 pub(super) async fn connect_legacy(host: &Host, target: &str) -> Result<(Process, Client), Failure> {
     let mut directory = host.directory()?;
-    let process = directory.locate(target).await.map_err(|error| Failure::new(Exit::NoTarget, error))?;
+    let process = directory.locate(target).await.map_err(target_error)?;
     let client = attachable_client(&process, directory.clients().of(&process))?;
     Ok((process, client.legacy()))
 }
@@ -117,30 +122,46 @@ fn unsupported(process: &Process, gap: NativeAotGap) -> Failure {
     anyhow::anyhow!("{}: {}", display_name(process), gap.message(process.key.pid)).into()
 }
 
-/// Converts the error of a command that the runtime did not execute. For an unknown command it names the purpose and the required version.
-pub(super) fn command_error(process: &Process, error: ExchangeError) -> Failure {
-    let code = error.command;
-    match error.hresult() {
-        Some(hresult @ Hresult::UNKNOWN_COMMAND) => {
-            let why = format!("{} {}; the runtime answered {hresult} to {}", code.purpose(), code.needs(), code.name());
-            anyhow::anyhow!("{}: {why}", display_name(process)).into()
-        }
-        _ => exchange_error(error),
-    }
-}
-
 pub(super) fn exit_code(error: &ExchangeError) -> Exit {
     if matches!(error.trouble(), Some(Trouble::Denied | Trouble::Unverified)) { Exit::Denied } else { Exit::Failed }
 }
 
-/// Makes a path absolute. A relative path refers to the current folder of dn-top, which may differ from that of the target.
-pub(super) fn absolute(process: &Process, path: &Path) -> Result<PathBuf, Failure> {
-    if path.is_absolute() {
-        return Ok(path.to_owned());
+/// Returns a path for a request. A relative path refers to the current folder of dn-top, which may differ from that of the target.
+pub(super) fn target_path(process: &Process, path: &Path) -> Result<TargetPath, Failure> {
+    let absolute = if path.is_absolute() {
+        path.to_owned()
+    } else if has_own_root(process) {
+        return Err(Failure::usage("the target has a file system of its own: give an absolute path as the target sees it"));
+    } else {
+        std::path::absolute(path).with_context(|| format!("{} cannot be made absolute", path.display()))?
+    };
+    // Runtimes receive UTF-16: another path would name another file.
+    let text = absolute.to_str().ok_or_else(|| Failure::usage(format!("{} is not UTF-8, and cannot be sent", absolute.display())))?;
+    TargetPath::new(text).map_err(Failure::usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ProcessKey;
+
+    #[test]
+    fn relative_path_becomes_absolute() {
+        let process = Process::new(ProcessKey { pid: 7, started: 1 });
+        let path = target_path(&process, Path::new("a.dmp")).unwrap();
+        assert_eq!(Path::new(path.as_str()), std::env::current_dir().unwrap().join("a.dmp"));
+        assert_eq!(
+            target_path(&process, &std::env::temp_dir().join("a")).unwrap().as_str(),
+            std::env::temp_dir().join("a").to_str().unwrap()
+        );
     }
-    if has_own_root(process) {
-        let why = "the target has a file system of its own: give an absolute path as the target sees it";
-        return Err(Failure::usage(why));
+
+    #[cfg(unix)]
+    #[test]
+    fn path_that_is_not_utf8_is_rejected() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let process = Process::new(ProcessKey { pid: 7, started: 1 });
+        let failure = target_path(&process, Path::new(std::ffi::OsStr::from_bytes(b"/tmp/\xff.dll"))).unwrap_err();
+        assert_eq!((failure.exit, failure.error.to_string().as_str()), (Exit::Usage, "/tmp/\u{fffd}.dll is not UTF-8, and cannot be sent"));
     }
-    Ok(std::path::absolute(path).with_context(|| format!("{} cannot be made absolute", path.display()))?)
 }
