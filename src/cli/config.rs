@@ -148,7 +148,7 @@ fn with_default(command: Command, key: &str, span: Range<usize>, value: &Spanned
         // The printed form of an option without a default.
         (DeValue::String(text), false) if text.is_empty() && option.get_default_values().is_empty() => return Ok(command),
         (DeValue::String(text), false) => vec![text.as_ref().to_owned()],
-        (DeValue::Integer(number), false) => vec![number.as_str().to_owned()],
+        (DeValue::Integer(number), false) => vec![number.to_string()],
         (DeValue::Array(items), false) if matches!(option.get_action(), ArgAction::Append) => {
             let texts = items.iter().map(|item| item.get_ref().as_str().map(str::to_owned));
             let Some(texts) = texts.collect() else { return mistake(value.span().start, format!("{key} must be a list of strings")) };
@@ -266,6 +266,10 @@ mod tests {
         assert_eq!(matches.get_one::<String>("theme").unwrap(), "mono");
         let interval = matches.subcommand_matches("counters").unwrap().get_one::<std::time::Duration>("interval");
         assert_eq!(interval, Some(&std::time::Duration::from_secs(5)));
+        // A number is passed on as it is written.
+        let numbers = configured("[trace]\nrundown = 0x38\nbuffer-mb = 64").unwrap().get_matches_from(["dn-top", "trace", "7"]);
+        let trace = numbers.subcommand_matches("trace").unwrap();
+        assert_eq!((trace.get_one::<String>("rundown").unwrap().as_str(), trace.get_one("buffer_mb")), ("0x38", Some(&64_u32)));
         assert!(command.clone().render_help().to_string().contains("[default: light]"));
     }
 
@@ -280,6 +284,7 @@ mod tests {
             ("sim = 'x'", "0: unknown option 'sim'; `dn-top config` lists them"),
             ("ascii = 'yes'", "8: ascii must be true or false"),
             ("theme = 7.5", "8: theme must be a string"),
+            ("[trace]\nbuffer-mb = 0x40", "20: invalid value '0x40' for '--buffer-mb <MB>': invalid digit found in string"),
             ("color = 'sometimes'", "8: invalid value 'sometimes' for '--color <WHEN>' [possible values: auto, always, never]"),
             (
                 "theme = 'drak'",
