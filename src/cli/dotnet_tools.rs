@@ -53,6 +53,7 @@ struct Line {
     stopping_event: [Option<String>; 3],
     keep_suspended: bool,
     dump_type: Option<String>,
+    help: bool,
     number: Option<String>,
     notes: Vec<String>,
 }
@@ -88,6 +89,10 @@ impl Line {
     }
 
     fn file(&mut self, kind: &str) -> Result<(), String> {
+        if self.help {
+            self.positional.clear();
+            return Ok(());
+        }
         match <[String; 1]>::try_from(std::mem::take(&mut self.positional)) {
             Ok([file]) => {
                 self.words.insert(1, file);

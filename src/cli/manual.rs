@@ -16,7 +16,7 @@ use crate::app::help::{HelpLine, help};
 const EXAMPLES: [(&str, &str); 9] = [
     ("dn-top", "the dashboard of all processes; F finds out why the selected process is slow"),
     ("dn-top slow OrderService", "record 30 s and list the causes, the worst first"),
-    ("dn-top cpu 4242", "the hottest methods, live"),
+    ("dn-top cpu 4242 --live", "the methods with the most CPU time, every second"),
     ("dn-top counters 4242 --counters System.Runtime --duration 10s", "counters of the runtime, for 10 s"),
     ("dn-top trace 4242 --profile gc-collect --duration 30s -o gc.nettrace", "a recording of the collections of 30 s"),
     ("dn-top open gc.nettrace", "the dashboard of that recording"),
@@ -34,7 +34,7 @@ const FILES: [(&str, &str); 3] = [
     ("NAME.toml beside config.toml", "A custom theme: styles by role, for --theme NAME."),
     (
         "NAME_PID_date_time.nettrace, .gcdump, .perfetto-trace",
-        "Recordings and heap files, in the current folder unless -o or output-name names another. They are for their owner only (mode 0600), and never \
+        "Recordings and heap files, in the current folder unless -o or output-folder names another. They are for their owner only (mode 0600), and never \
          replace a file. One that is being written is NAME.partial; `dn-top salvage` repairs a truncated one.",
     ),
 ];
@@ -99,19 +99,25 @@ fn keys(out: &mut dyn Write) -> io::Result<()> {
     page.to_writer(&mut &mut *out)
 }
 
-/// Writes the commands as `help COMMAND` shows them.
 fn commands(command: &clap::Command, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Roff::new();
     page.control("SH", ["COMMANDS"]);
+    subcommands(command, "", &mut page);
+    page.to_writer(&mut &mut *out)
+}
+
+/// Adds the commands below a command as `help COMMAND` shows them.
+fn subcommands(command: &clap::Command, parent: &str, page: &mut Roff) {
     for command in command.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help") {
-        page.control("SS", [command.get_name()]);
+        let name = format!("{parent}{}", command.get_name());
+        page.control("SS", [name.as_str()]);
         page.control("nf", []);
         for line in command.clone().render_long_help().to_string().lines() {
             page.text([roman(line)]);
         }
         page.control("fi", []);
+        subcommands(command, &format!("{name} "), page);
     }
-    page.to_writer(&mut &mut *out)
 }
 
 /// Writes a heading and a list of words with their meanings.
@@ -134,6 +140,17 @@ mod tests {
     fn every_example_is_a_command_line() {
         for (line, _) in EXAMPLES {
             assert!(Arguments::try_parse_from(line.split(' ')).is_ok(), "{line}");
+        }
+    }
+
+    #[test]
+    fn page_has_the_commands_below_commands() {
+        let (mut command, mut page) = (Arguments::command(), Vec::new());
+        command.build();
+        commands(&command, &mut page).unwrap();
+        let page = String::from_utf8(page).unwrap();
+        for words in [".SS \"profiler attach\"\n", r"\-\-timeout <TIME>", ".SS \"perfetto serve\"\n", r"dn\-top perfetto serve"] {
+            assert!(page.contains(words), "{words}: {page}");
         }
     }
 }

@@ -13,6 +13,7 @@ const fn switch(names: &'static [&'static str], apply: fn(&mut Line, &str) -> Re
 }
 
 const HELP: &[ToolOption] = &[switch(&["-?", "-h", "--help"], |line, _| {
+    line.help = true;
     line.add(&["--help"]);
     Ok(())
 })];
@@ -297,8 +298,11 @@ fn trace_collect(line: &mut Line) -> Result<(), String> {
 
 fn trace_convert(line: &mut Line) -> Result<(), String> {
     let format = line.format.take().filter(|format| format != "nettrace");
-    let format = format.ok_or("--format is Speedscope or Chromium: the file is in the format NetTrace")?;
-    line.add(&["--format", &format]);
+    match format {
+        Some(format) => line.add(&["--format", &format]),
+        None if line.help => {}
+        None => return Err("--format is Speedscope or Chromium: the file is in the format NetTrace".to_owned()),
+    }
     line.write_to(None);
     line.command(&["export"]);
     line.file(".nettrace")

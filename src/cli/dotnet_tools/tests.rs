@@ -117,6 +117,20 @@ fn every_documented_option_is_translated_or_refused() {
 }
 
 #[test]
+fn help_needs_no_other_arguments() {
+    for Tool { tool, command, .. } in TOOLS {
+        let words = ["dn-top", tool, command, "--help"].map(OsString::from);
+        match translate(&words) {
+            Ok(translated) => {
+                let error = Arguments::try_parse_from(translated.unwrap().arguments).unwrap_err();
+                assert_eq!(error.kind(), clap::error::ErrorKind::DisplayHelp, "{tool} {command}");
+            }
+            Err(why) => assert!(why.contains("is not supported"), "{why}"),
+        }
+    }
+}
+
+#[test]
 fn option_without_effect_is_reported() {
     let words = ["dn-top", "counters", "monitor", "-p", "1", "--showDeltas"].map(OsString::from);
     let translated = translate(&words).unwrap().unwrap();
