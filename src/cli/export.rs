@@ -9,7 +9,7 @@ use super::exit::{Exit, Failure};
 use super::print;
 use crate::export::{JoinCounts, Options, Part};
 use crate::model::{SafeText, TraceFormat, export_stem};
-use crate::session::{Destination, ExportError, Exported, OutputError, export};
+use crate::session::{Destination, ExportError, Exported, export};
 
 #[derive(Serialize)]
 struct Document {
@@ -53,12 +53,16 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
     if !format.has_parts() && (from, to, arguments.thread.is_empty()) != (i64::MIN, i64::MAX, true) {
         return Err(Failure::usage("the format nettrace holds all of a recording: leave --from, --to and --thread out"));
     }
+    let to_stdout = arguments.output_path.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    if to_stdout && arguments.output.json {
+        return Err(Failure::usage("--json describes the output file: with -o - the export itself is written to stdout"));
+    }
     let part = Part { window: from..=to, threads: arguments.thread.iter().copied().collect() };
     let options = Options { format, part, calls: arguments.slices, tasks: arguments.flows, number: 0 };
     let destination = match &arguments.output_path {
-        Some(path) if path.as_os_str() == "-" => Destination::Stdout,
+        Some(_) if to_stdout => Destination::Stdout,
         Some(path) => Destination::File(path.clone()),
-        None => Destination::File(format!("{}.{}", export_stem(first), format.extension()).into()),
+        None => Destination::File(file_beside(first, format)),
     };
     let exported = export(&arguments.files, &options, &destination, &mut |_, _| true).map_err(failure)?;
     for Exported { path, pass, joined, .. } in &exported {
@@ -93,15 +97,43 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
 /// Converts a recording into a file next to it.
 pub(super) fn beside(recording: &Path, format: TraceFormat) -> Result<PathBuf, Failure> {
     let options = Options { format, part: Part::default(), calls: false, tasks: false, number: 0 };
-    let file = PathBuf::from(format!("{}.{}", export_stem(recording), format.extension()));
+    let file = file_beside(recording, format);
     export(&[recording.to_owned()], &options, &Destination::File(file.clone()), &mut |_, _| true).map_err(failure)?;
     Ok(file)
 }
 
+fn file_beside(recording: &Path, format: TraceFormat) -> PathBuf {
+    format!("{}.{}", export_stem(recording), format.extension()).into()
+}
+
 fn failure(error: ExportError) -> Failure {
     let exit = match &error {
-        ExportError::Output(error @ OutputError::Denied { .. }) if error.is_denied() => Exit::Denied,
+        ExportError::Output(error) if error.is_denied() => Exit::Denied,
         _ => Exit::Failed,
     };
     Failure::new(exit, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::{Arguments, Command};
+    use clap::Parser as _;
+
+    #[test]
+    fn options_without_effect_are_rejected() {
+        for options in [
+            "csv -o - --json",
+            "csv --slices",
+            "csv --flows",
+            "csv b.nettrace",
+            "nettrace --from 1s",
+            "nettrace --thread 7",
+            "csv --from 2s --to 1s",
+        ] {
+            let line = format!("dn-top export a.nettrace --format {options}");
+            let Some(Command::Export(arguments)) = Arguments::parse_from(line.split(' ')).command else { panic!("{line}") };
+            assert_eq!(run(&arguments).unwrap_err().exit, Exit::Usage, "{line}");
+        }
+    }
 }

@@ -22,7 +22,7 @@ pub(super) async fn run(host: &Host, Salvage { files: paths, output: out, names:
             notes.push(names::append(host, output.partial(), &mut file).await?);
         } else if !has_rundown {
             notes.push(NO_RUNDOWN.to_owned());
-            notes.extend(names::names_hint(host, output.partial(), paths)?);
+            notes.extend(names::names_hint(host, output.partial(), paths));
         }
         Ok(())
     };

@@ -34,12 +34,13 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
     let buffer = BufferMb::new(BUFFER_MB).map_err(Failure::usage)?;
     let options = CounterOptions { selection: selection.clone(), interval, max_histograms, max_time_series, buffer, collections: false };
     let mut monitor = CounterMonitor::new(client, process.runtime.as_ref(), options).map_err(Failure::usage)?;
-    let file = arguments.output_file.as_deref().map(create).transpose()?;
     // The time until the runtime answers does not count toward the duration.
     tokio::select! {
         () = interrupts.next() => return Ok(Exit::Interrupted),
         opened = monitor.open() => opened.map_err(|error| monitor_error(&process, error))?,
     }
+    // Only now, so that no empty file is left behind without a session.
+    let file = arguments.output_file.as_deref().map(create).transpose()?;
     let deadline = arguments.duration.map(|duration| Instant::now() + duration);
     let mut output = Output { printer: Printer::new(arguments.format, file), selection, printed: false };
     // The first values arrive after one interval; meters start at the next whole one.

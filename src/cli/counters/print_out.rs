@@ -234,9 +234,9 @@ fn plain(value: f64) -> String {
     format!("{sign}{}{rest}", groups.join(","))
 }
 
-/// Removes rounding errors from the last digits of a number: 0.012175 instead of 0.012175000000000047.
+/// Removes rounding errors from the last digits of a number: 0.012175 instead of 0.012175000000000047. An integer, such as a total in bytes, has none.
 fn exact(value: f64) -> f64 {
-    format!("{value:.11e}").parse().unwrap_or(value)
+    if value.fract() == 0.0 { value } else { format!("{value:.11e}").parse().unwrap_or(value) }
 }
 
 #[cfg(test)]
@@ -319,6 +319,7 @@ mod tests {
             scaled_rate: Some((0.012_175_000_000_000_047, 1.0)),
             rate: Some(0.012_175_000_000_000_047),
             value: Some(-2e300),
+            delta: Some(12_345_678_901_234.0),
             ..counter(CounterKind::Counter, "noisy", "")
         };
         let counters = [&first, &nothing, &noisy];
@@ -330,7 +331,10 @@ mod tests {
         let mut out = Vec::new();
         json(&mut out, Timestamp::UNIX_EPOCH, &[&noisy]).unwrap();
         let text = String::from_utf8(out).unwrap();
-        assert!(text.contains("\"rate\":0.012175,") && text.contains("\"value\":-2e+300,") && text.contains("\"delta\":3.0,"), "{text}");
+        assert!(
+            text.contains("\"rate\":0.012175,") && text.contains("\"value\":-2e+300,") && text.contains("\"delta\":12345678901234.0,"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -56,14 +56,14 @@ pub(super) async fn append(host: &Host, path: &Path, file: &mut File) -> Result<
 }
 
 /// Returns a hint on how to add the names, if the recorded process certainly still runs.
-pub(super) fn names_hint(host: &Host, made: &Path, paths: &[PathBuf]) -> Result<Option<String>, Failure> {
-    let Ok(process) = Subject::of(made)?.process(host)? else { return Ok(None) };
+pub(super) fn names_hint(host: &Host, made: &Path, paths: &[PathBuf]) -> Option<String> {
+    let process = Subject::of(made).and_then(|subject| subject.process(host)).ok()?.ok()?;
     let command = match paths {
         [path] => format!("`dn-top salvage {} -o OTHER --names`", SafeText::from_path(path)),
         _ => "the same command with --names and another file after -o".to_owned(),
     };
-    Ok(Some(format!(
+    Some(format!(
         "{}, which was recorded, is still running: {command} requests the names from it, which takes as long as the rundown of a recording",
         display_name(&process)
-    )))
+    ))
 }
