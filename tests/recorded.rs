@@ -217,7 +217,7 @@ fn report_explains_missing_samples() {
     fs::write(&file, &capture(CAPTURES[0])[..1_000_000]).unwrap();
     let output = run(&["report", file.to_str().unwrap()]);
     assert!(output.code == 0 && output.stderr.contains("cut off"), "{output:?}");
-    assert!(output.stdout.starts_with("thread time, not processor time: "), "{}", output.stdout);
+    assert!(output.stdout.starts_with("thread time, not CPU time: "), "{}", output.stdout);
     assert_eq!(run(&["report", file.to_str().unwrap(), "-n", "0", "--json"]).json()["methods"], json!([]));
     fs::write(&file, capture(CAPTURES[1])).unwrap();
     let output = run(&["report", file.to_str().unwrap()]);

@@ -16,7 +16,7 @@ use super::host::Host;
 use super::print;
 use super::target::{connect_running, display_name};
 use crate::clr::payload::SampleLosses;
-use crate::model::{CpuTime, Percent, Process};
+use crate::model::{Counted, CpuTime, Percent, Process};
 use crate::net::interrupts::Interrupts;
 use crate::session::{CpuError, CpuProfile, CpuRequest, profile_cpu};
 
@@ -99,7 +99,7 @@ fn cpu_error(error: CpuError) -> Failure {
 fn remarks(process: &Process, profile: &CpuProfile, document: &Document) -> Vec<String> {
     let mut remarks = Vec::new();
     if profile.ended {
-        remarks.push(format!("{} ended after {}", display_name(process), seconds(profile.time.elapsed)));
+        remarks.push(format!("{} ended after {:.1} s", display_name(process), profile.time.elapsed.as_secs_f64()));
     }
     let CpuTime { includes_kernel, lost, unreadable, throttled, missed_threads, short_threads, .. } = profile.time;
     if !includes_kernel {
@@ -112,6 +112,7 @@ fn remarks(process: &Process, profile: &CpuProfile, document: &Document) -> Vec<
         remarks.push(format!("method names may be missing: {why}"));
     }
     remarks.extend(missing_samples(&SampleLosses { includes_kernel, lost, unreadable, throttled, missed_threads, short_threads }));
+    remarks.extend(missing_waits(&profile.time));
     remarks.extend(missing_callers(document.samples, document.cut_chains, document.broken_chains));
     remarks
 }
@@ -119,19 +120,26 @@ fn remarks(process: &Process, profile: &CpuProfile, document: &Document) -> Vec<
 /// Returns remarks on missing samples.
 pub(super) fn missing_samples(losses: &SampleLosses) -> Vec<String> {
     let SampleLosses { lost, unreadable, throttled, missed_threads, short_threads, .. } = *losses;
-    let mut remarks = Vec::new();
-    if lost > 0 || throttled > 0 || unreadable > 0 {
-        remarks.push(format!("{lost} samples were lost, {unreadable} could not be read, throttled {throttled} times"));
-    }
-    if missed_threads > 0 {
-        remarks.push(format!("{missed_threads} new threads could not be sampled: the limit of open files or of locked memory is reached"));
-    }
-    match short_threads {
-        0 => {}
-        1 => remarks.push("1 new thread ended before it could be sampled".to_owned()),
-        _ => remarks.push(format!("{short_threads} new threads ended before they could be sampled")),
-    }
-    remarks
+    let remark = |count, noun, words: &str| (count > 0).then(|| format!("{:#} {words}", Counted(count, noun)));
+    let remarks = [
+        remark(lost, "sample", "lost: the buffer was full"),
+        remark(unreadable, "sample", "could not be decoded"),
+        (throttled > 0).then(|| format!("the kernel paused sampling {:#}: the rate was too high", Counted(throttled, "time"))),
+        remark(missed_threads, "new thread", "could not be sampled: the limit of open files or of locked memory is reached"),
+        remark(short_threads, "new thread", "ended before sampling could begin"),
+    ];
+    remarks.into_iter().flatten().collect()
+}
+
+/// Returns remarks on waits without stacks.
+fn missing_waits(time: &CpuTime) -> Vec<String> {
+    let (lost, threads) = (Counted(time.lost_waits, "stack"), Counted(time.unfollowed, "thread"));
+    let remarks = [
+        (time.lost_waits > 0).then(|| format!("{lost:#} of waits lost: the buffer was full")),
+        (time.unfollowed > 0)
+            .then(|| format!("no stacks of some waits of {threads:#}: too many context switches, or too little locked memory")),
+    ];
+    remarks.into_iter().flatten().collect()
 }
 
 /// Returns remarks on totals that are too low because stacks were cut off or are broken.
@@ -153,6 +161,27 @@ pub(super) fn missing_callers(samples: u64, cut: u64, broken: u64) -> Vec<String
     remarks
 }
 
-fn seconds(time: Duration) -> String {
-    format!("{:.1} s", time.as_secs_f64())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_data_is_counted() {
+        assert!(missing_samples(&SampleLosses::default()).is_empty() && missing_waits(&CpuTime::default()).is_empty());
+        let losses = SampleLosses { lost: 1, unreadable: 2, throttled: 1, missed_threads: 1, short_threads: 2, ..SampleLosses::default() };
+        let expected = [
+            "1 sample lost: the buffer was full",
+            "2 samples could not be decoded",
+            "the kernel paused sampling 1 time: the rate was too high",
+            "1 new thread could not be sampled: the limit of open files or of locked memory is reached",
+            "2 new threads ended before sampling could begin",
+        ];
+        assert_eq!(missing_samples(&losses), expected);
+        let waits = CpuTime { lost_waits: 12_345, unfollowed: 1, ..CpuTime::default() };
+        let expected = [
+            "12345 stacks of waits lost: the buffer was full",
+            "no stacks of some waits of 1 thread: too many context switches, or too little locked memory",
+        ];
+        assert_eq!(missing_waits(&waits), expected);
+    }
 }

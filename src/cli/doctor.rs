@@ -10,7 +10,7 @@ use super::host::Host;
 use super::print;
 use super::ps::ANSWER_TIMEOUT;
 use super::terminal::TerminalKind;
-use crate::model::{Check, Contact, Grade, SafeText};
+use crate::model::{Check, Contact, Counted, Grade, SafeText};
 use crate::net::machine_checks;
 use crate::session::service_state;
 use crate::tui::clipboard_destination;
@@ -69,7 +69,7 @@ async fn processes(host: &Host) -> Result<Vec<Check>, Failure> {
             Contact::Ok | Contact::Unknown => answer += 1,
         }
     }
-    let mut checks = vec![Check::good("processes", format!("{answer} .NET processes can be attached to"))];
+    let mut checks = vec![Check::good("processes", format!("{:#} can be attached to", Counted(answer, ".NET process")))];
     checks.extend(
         others.into_iter().map(|(word, (count, one))| {
             Check::bad("processes", format!("{count} {word}, for example {one}"), "`dn-top ps` lists them all")

@@ -12,7 +12,7 @@ use super::print;
 use super::target::{connect_managed, display_name, start_error};
 use crate::analysis::{self, HeapSnapshot, HeapType, PathStep, RetainedType, Retention};
 use crate::export::HeapDump;
-use crate::model::{Bytes, Count, NativeAotGap, Process, SafeText};
+use crate::model::{Bytes, Counted, NativeAotGap, Process, SafeText};
 use crate::session::{HeapError, HeapFile, HeapFileError, HeapWalk, OutputError, Unfinished, default_file, read_heap, walk_heap};
 use crate::sorting::CompactSort;
 
@@ -88,7 +88,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
     }
     let (process, client) = connect_managed(host, &arguments.source, NativeAotGap::Heap).await?;
     if !arguments.yes && !confirm(&process)? {
-        print::message("canceled; no request was sent");
+        print::message("canceled; the heap was not walked");
         return Ok(Exit::Done);
     }
     let default_file =
@@ -98,7 +98,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
     let line = std::io::stderr().is_terminal();
     let progress = |objects, bytes| {
         if line && objects > 0 {
-            print::rewrite_line(format_args!("{} objects, {}", Count(objects), Bytes(bytes)));
+            print::rewrite_line(format_args!("{}, {}", Counted(objects, "object"), Bytes(bytes)));
         }
         true
     };
@@ -148,9 +148,9 @@ fn output_error(error: OutputError) -> Failure {
 
 /// Asks for confirmation on the terminal.
 fn confirm(process: &Process) -> anyhow::Result<bool> {
-    let (name, size) = (display_name(process), Bytes(process.usage.rss_bytes));
-    let question = format!("{name} uses {size} of memory. Walking its heap forces a full GC, which pauses it. Continue? [y/N] ");
-    print::rewrite_line(&question);
+    let (name, bytes) = (display_name(process), process.usage.rss_bytes);
+    let size = if bytes > 0 { format!("{name} uses {} of memory. ", Bytes(bytes)) } else { format!("{name}: ") };
+    print::rewrite_line(format_args!("{size}Walking its heap forces a full GC, which pauses it. Continue? [y/N] "));
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
@@ -240,15 +240,17 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
         None if has_retained => format!("{:>12} ", ""),
         None => String::new(),
     };
-    writeln!(out, "{objects} objects, {} ({bytes} bytes), {references} references\n", Bytes(*bytes))?;
+    let (all, references) = (Counted(*objects, "object"), Counted(*references, "reference"));
+    writeln!(out, "{all:#}, {} ({bytes} bytes), {references:#}\n", Bytes(*bytes))?;
     let title = if has_retained { format!("{:>12} ", "RETAINED") } else { String::new() };
     writeln!(out, "{title}{:>12} {:>10}  TYPE", "BYTES", "OBJECTS")?;
     for Type { name, module, objects, bytes, retained_bytes } in types {
-        let module = if module.is_empty() { String::new() } else { format!("  [{module}]") };
+        let module = print::module_suffix(name, module);
         writeln!(out, "{}{bytes:>12} {objects:>10}  {}{module}", column(*retained_bytes), type_title(name))?;
     }
     if others.types > 0 {
-        writeln!(out, "{}{:>12} {:>10}  in {} other types", column(None), others.bytes, others.objects, others.types)?;
+        let more = Counted(others.types, "other type");
+        writeln!(out, "{}{:>12} {:>10}  in {more:#}", column(None), others.bytes, others.objects)?;
     }
     for PathsOf { name, paths, .. } in paths.iter().flatten() {
         writeln!(out, "\nPaths from roots to {}", type_title(name))?;

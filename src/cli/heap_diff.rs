@@ -10,7 +10,7 @@ use super::exit::{Exit, Failure};
 use super::heap::{read, type_title};
 use super::print;
 use crate::analysis::{HeapAmount, HeapChange, HeapSnapshot};
-use crate::model::{Bytes, Count, SafeText};
+use crate::model::{Bytes, Count, Counted, SafeText};
 
 #[derive(Serialize)]
 struct Document {
@@ -97,13 +97,13 @@ fn changed(change: &HeapChange<'_>) -> Type {
 fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
     let Document { before, after, types, other_types } = document;
     for (title, Heap { file, objects, bytes, .. }) in [("before", before), ("after", after)] {
-        writeln!(out, "{title:<8}{file}: {objects} objects, {} ({bytes} bytes)", Bytes(*bytes))?;
+        writeln!(out, "{title:<8}{file}: {:#}, {} ({bytes} bytes)", Counted(*objects, "object"), Bytes(*bytes))?;
     }
     writeln!(out, "\n{:>12} {:>12} {:>12} {:>10}  TYPE", "CHANGE", "BEFORE", "AFTER", "OBJECTS")?;
     for Type { name, module, before, after, change_objects, change_bytes } in types {
         let bytes = |amount: &Amount| amount.bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
         let objects = change_objects.map_or("-".to_owned(), |objects| format!("{objects:+}"));
-        let module = if module.is_empty() { String::new() } else { format!("  [{module}]") };
+        let module = print::module_suffix(name, module);
         writeln!(out, "{change_bytes:>+12} {:>12} {:>12} {objects:>10}  {}{module}", bytes(before), bytes(after), type_title(name))?;
     }
     match *other_types {

@@ -131,7 +131,7 @@ pub(super) async fn serve_processes(host: &Host, arguments: ServePerfetto) -> Re
 fn report_progress(report: ProducerReport) {
     match report {
         ProducerReport::Progress { .. } => {}
-        ProducerReport::Connected(_) => print::message(format!("{report}; serving the data source `dotnet` until Ctrl-C")),
+        ProducerReport::Connected(_) => print::message(format!("{report}; serving the data source `dotnet`; Ctrl-C stops it")),
         report => print::message(report),
     }
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::Context;
 use serde::Serialize;
 
-use crate::model::{escape_json, safe};
+use crate::analysis::MethodTime;
+use crate::model::{SafeText, escape_json, safe};
 use crate::tui::write_stderr;
 
 pub(super) use crate::tui::message;
@@ -73,6 +74,16 @@ impl<W: Write> Write for Safe<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
     }
+}
+
+/// Returns the name of a method, with its parameters.
+pub(super) fn method_name(method: &MethodTime) -> SafeText {
+    SafeText::new(&format!("{}{}", method.name, method.parameters))
+}
+
+/// Returns the end of a line about a method or type: its module, unless unknown. The name of a function without symbols is its library.
+pub(super) fn module_suffix(name: &str, module: &str) -> String {
+    if module.is_empty() || name.starts_with('[') { String::new() } else { format!("  [{module}]") }
 }
 
 /// Replaces the current line. If stderr is blocked, the line is skipped: a later one replaces it anyway.

@@ -28,7 +28,7 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
     if json {
         print::json_list("processes", rows.iter().map(ProcessDocument::new))?;
         if more_stale > 0 {
-            print::message(format_args!("{} more are not listed", stale_sockets(more_stale)));
+            print::message(format_args!("not listed: {:#}", Counted(more_stale as u64, "more stale socket")));
         }
         return Ok(Exit::Done);
     }
@@ -66,7 +66,8 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
             writeln!(out, "{pid:>7}  {name:<24} {runtime:<10} {cpu:>5} {memory:>7} {threads:>4}  {user:<10} {:>8}  {state}", age(row))?;
         }
         if stale > 0 {
-            writeln!(out, "{} of processes that were killed (`dn-top ps --json` lists them)", stale_sockets(stale))?;
+            let stale = Counted(stale as u64, "stale socket");
+            writeln!(out, "{stale:#} of processes that were killed (`dn-top ps --json` lists them)")?;
         }
         Ok(())
     })?;
@@ -164,10 +165,6 @@ fn memory(process: &Process) -> Option<String> {
     let threads = (threads > 0).then(|| Counted(threads.into(), "thread").to_string());
     let known: Vec<_> = resident.into_iter().chain(threads).collect();
     (!known.is_empty()).then(|| known.join(", "))
-}
-
-fn stale_sockets(count: usize) -> String {
-    format!("{:#}", Counted(count as u64, "stale socket"))
 }
 
 fn age(process: &Process) -> String {

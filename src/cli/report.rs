@@ -138,7 +138,8 @@ pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<E
             None => print::message(format_args!("{file} contains no samples: record with --profile cpu")),
         }
     } else if report.unresolved > 0 {
-        print::message(format_args!("{} samples are in methods whose names the file does not contain", Count(report.unresolved)));
+        let samples = Counted(report.unresolved, "sample");
+        print::message(format_args!("the file does not contain the names of the methods of {samples}"));
     }
     if let Some(losses) = &losses {
         if !losses.includes_kernel {
@@ -201,7 +202,7 @@ fn report(sampled: &SampledMethods, cpu: Option<RecordedCpuTime>, arguments: &ar
         found.methods.truncate(arguments.count);
     }
     let method = |method: &MethodTime| Method {
-        name: SafeText::new(&format!("{}{}", method.name, method.parameters)),
+        name: print::method_name(method),
         module: SafeText::new(&method.module),
         own: method.own.all(),
         total: method.total.all(),
@@ -244,20 +245,20 @@ fn is_hidden(origin: Origin, arguments: &args::Report) -> bool {
 fn write_text(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
     let Report { samples, waiting, methods, .. } = report;
     let share = |ns: u64| if report.time_ns == 0 { 0.0 } else { ns as f64 * 100.0 / report.time_ns as f64 };
-    let interval = report.interval_ns.map_or(String::new(), |ns| format!(", one each {:.1} ms", ns as f64 / 1e6));
+    let interval = report.interval_ns.map_or(String::new(), |ns| format!(", one per {:.1} ms", ns as f64 / 1e6));
     match report.source {
         "cpu" => writeln!(out, "CPU time: {}{interval}", Counted(*samples, "sample"))?,
         _ => {
-            let [may_be_waiting, waiting] = [report.may_be_waiting, *waiting].map(Count);
+            let (may_be_waiting, waiting) = (Counted(report.may_be_waiting, "sample"), Count(*waiting));
             writeln!(
                 out,
-                "thread time, not processor time: {may_be_waiting} samples of threads that may be waiting{interval}; {waiting} of waiting threads"
+                "thread time, not CPU time: {may_be_waiting} of threads that may be waiting{interval}; {waiting} of waiting threads"
             )?
         }
     }
     writeln!(out, "\n{:>7} {:>7} {:>10}  METHOD", "SELF", "TOTAL", "SAMPLES")?;
     for Method { name, module, own, self_ns, total_ns, .. } in methods {
-        let module = if module.is_empty() { String::new() } else { format!("  [{module}]") };
+        let module = print::module_suffix(name, module);
         writeln!(out, "{:>6.1}% {:>6.1}% {:>10}  {name}{module}", share(*self_ns), share(*total_ns), Count(*own))?;
     }
     report.off_cpu.as_ref().map_or(Ok(()), |off_cpu| off_cpu.write_text(out))?;

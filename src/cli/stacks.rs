@@ -10,7 +10,7 @@ use super::host::Host;
 use super::print;
 use super::target::{connect_managed, display_name, start_error};
 use crate::analysis::StackGroup;
-use crate::model::{NativeAotGap, Process, SafeText};
+use crate::model::{Counted, NativeAotGap, Process, SafeText};
 use crate::nettrace::ThreadId;
 use crate::session::{StacksError, ThreadStacks, Unfinished, thread_stacks};
 
@@ -76,21 +76,16 @@ fn document(process: &Process, complete: bool, groups: Vec<StackGroup>, names: &
 
 fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
     let Document { pid, name, threads, stacks, .. } = document;
-    let plural = |count: usize| if count == 1 { "" } else { "s" };
-    writeln!(
-        out,
-        "{name} ({pid}): {threads} thread{}, {} stack{}. Waiting threads are included.",
-        plural(*threads),
-        stacks.len(),
-        plural(stacks.len())
-    )?;
+    let threads_of = |count: usize| Counted(count as u64, "thread");
+    let different = Counted(stacks.len() as u64, "stack");
+    writeln!(out, "{name} ({pid}): {:#}, {different:#}. Waiting threads are included.", threads_of(*threads))?;
     for Stack { threads, frames } in stacks {
         let thread = |thread: &ThreadName| match &thread.name {
             Some(name) => format!("{} {name}", thread.id),
             None => thread.id.to_string(),
         };
         let names: Vec<_> = threads.iter().map(thread).collect();
-        writeln!(out, "\n{} thread{}: {}", threads.len(), plural(threads.len()), names.join(", "))?;
+        writeln!(out, "\n{:#}: {}", threads_of(threads.len()), names.join(", "))?;
         if frames.is_empty() {
             writeln!(out, "    (no managed code)")?;
         }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::exit::{Exit, Failure};
 use super::print;
 use crate::analysis::{EventCount, ProblemCount, Throughput};
-use crate::model::{Bytes, Count, SafeText};
+use crate::model::{Bytes, Count, Counted, SafeText};
 use crate::nettrace::ThreadId;
 use crate::session::{Pass, RecordedFile};
 use crate::sorting::CompactSort;
@@ -133,14 +133,16 @@ fn write_text(out: &mut dyn Write, stats: &Stats) -> std::io::Result<()> {
     };
     writeln!(out, "nettrace {} · {whole} · {} · process {}", stats.format_version, Bytes(stats.bytes), stats.process_id)?;
     if let Some(start) = &stats.start_utc {
-        let processors = stats.processors.map(|count| format!(", {count} processors")).unwrap_or_default();
+        let processors = stats.processors.map(|count| format!(", {:#}", Counted(count.into(), "processor"))).unwrap_or_default();
         writeln!(out, "started {start}, {:.3} s of events{processors}", stats.duration_ms as f64 / 1e3)?;
     }
-    writeln!(
-        out,
-        "{} events, {} dropped, {} stacks, {} threads, {} sequence points",
-        stats.events, stats.dropped, stats.stacks, stats.threads, stats.sequence_points
-    )?;
+    let [events, stacks, threads, points] = [
+        Counted(stats.events, "event"),
+        Counted(stats.stacks, "stack"),
+        Counted(stats.threads, "thread"),
+        Counted(stats.sequence_points, "sequence point"),
+    ];
+    writeln!(out, "{events:#}, {} dropped, {stacks:#}, {threads:#}, {points:#}", stats.dropped)?;
     for ThreadName { process_id, id, name } in &stats.thread_names {
         let process = process_id.map(|process| format!("{process}/")).unwrap_or_default();
         writeln!(out, "thread {process}{id}: {name}")?;

@@ -10,7 +10,7 @@ use super::Entry;
 use crate::analysis::{MethodTime, SampleFilter};
 use crate::cli::args;
 use crate::cli::print::{self, Safe};
-use crate::model::{Count, CpuTime, Process, SafeText};
+use crate::model::{Count, Counted, CpuTime, Process, SafeText};
 use crate::sorting::CompactSort;
 
 /// Moves the cursor to the first column of the first line.
@@ -143,7 +143,7 @@ fn live_update(process: &Process, time: &CpuTime, arguments: &args::Cpu) -> Live
     });
     found.methods.truncate(arguments.count);
     let method = |method: &MethodTime| Method {
-        name: SafeText::new(&format!("{}{}", method.name, method.parameters)),
+        name: print::method_name(method),
         module: SafeText::new(&method.module),
         kind: method.origin.name(),
         now_ms_per_s: ms(method.own.recent_ns) / window,
@@ -176,16 +176,16 @@ fn write_text(out: &mut dyn Write, live_update: &LiveUpdate) -> io::Result<()> {
     let lost = if *lost_samples == 0 { String::new() } else { format!(", {} lost", Count(*lost_samples)) };
     writeln!(
         out,
-        "{name} ({pid}): {now_percent:.1} % of one core now; {cpu_ms:.0} ms CPU time in {:.0} s; {} samples{lost}",
+        "{name} ({pid}): {now_percent:.1} % of one core now; {cpu_ms:.0} ms CPU time in {:.0} s; {}{lost}",
         elapsed_ms / 1e3,
-        Count(*samples),
+        Counted(*samples, "sample"),
     )?;
     if methods.is_empty() {
         return writeln!(out, "\nno CPU time in the last {:.0} s", live_update.window_ms / 1e3);
     }
     writeln!(out, "\n{:>8} {:>6} {:>7} {:>9} {:>9}  {:<9}  METHOD", "NOW ms/s", "NOW%", "NOW TOT", "SELF ms", "TOTAL ms", "KIND")?;
     for Method { name, module, kind, now_ms_per_s, now_percent, now_total_percent, self_ms, total_ms } in methods {
-        let module = if module.is_empty() || name.starts_with('[') { String::new() } else { format!("  [{module}]") };
+        let module = print::module_suffix(name, module);
         writeln!(
             out,
             "{now_ms_per_s:>8.1} {now_percent:>5.1}% {now_total_percent:>6.1}% {self_ms:>9.1} {total_ms:>9.1}  {kind:<9}  {name}{module}"

@@ -9,8 +9,8 @@ use foldhash::{HashMap, HashSet};
 use serde::Serialize;
 
 use crate::analysis::{MethodTime, Origin, SampleFilter};
-use crate::cli::args;
-use crate::model::{Count, CpuThread, Percent, Process, SafeText};
+use crate::cli::{args, print};
+use crate::model::{Count, Counted, CpuThread, Percent, Process, SafeText};
 use crate::session::CpuProfile;
 use crate::sorting::CompactSort;
 
@@ -131,7 +131,7 @@ pub(super) fn document(process: &Process, profile: &CpuProfile, arguments: &args
     let method = |method: &MethodTime| {
         let (own, total) = (ms(method.own.all_ns()), ms(method.total.all_ns()));
         Method {
-            name: SafeText::new(&format!("{}{}", method.name, method.parameters)),
+            name: print::method_name(method),
             module: SafeText::new(&method.module),
             kind: method.origin.name(),
             self_ms: own,
@@ -143,7 +143,7 @@ pub(super) fn document(process: &Process, profile: &CpuProfile, arguments: &args
         }
     };
     let waiting_method = |method: &MethodTime| WaitingMethod {
-        name: SafeText::new(&format!("{}{}", method.name, method.parameters)),
+        name: print::method_name(method),
         module: SafeText::new(&method.module),
         self_ms: ms(method.own.all_ns()),
         total_ms: ms(method.total.all_ns()),
@@ -205,11 +205,11 @@ pub(super) fn write_text(out: &mut dyn Write, document: &Document) -> std::io::R
     let Document { pid, name, samples, methods, threads, .. } = document;
     writeln!(
         out,
-        "{name} ({pid}): {:.0} ms CPU time in {:.1} s, {:.1} % of one core; {} samples, one per {:.1} ms",
+        "{name} ({pid}): {:.0} ms CPU time in {:.1} s, {:.1} % of one core; {}, one per {:.1} ms",
         document.cpu_ms,
         document.duration_ms / 1e3,
         document.cpu_percent,
-        Count(*samples),
+        Counted(*samples, "sample"),
         document.period_ns as f64 / 1e6
     )?;
     let parts = [
@@ -228,7 +228,7 @@ pub(super) fn write_text(out: &mut dyn Write, document: &Document) -> std::io::R
     writeln!(out, "{}{within}", parts.collect::<Vec<_>>().join(", "))?;
     writeln!(out, "\n{:>9} {:>7} {:>9} {:>7}  {:<9}  METHOD", "SELF ms", "SELF%", "TOTAL ms", "TOTAL%", "KIND")?;
     for Method { name, module, kind, self_ms, total_ms, self_percent, total_percent, .. } in methods {
-        let module = if module.is_empty() || name.starts_with('[') { String::new() } else { format!("  [{module}]") };
+        let module = print::module_suffix(name, module);
         writeln!(out, "{self_ms:>9.1} {self_percent:>6.1}% {total_ms:>9.1} {total_percent:>6.1}%  {kind:<9}  {name}{module}")?;
     }
     let mut waits = document.waiting_methods.iter().filter(|method| method.self_ms > 0.0).take(WAITS).peekable();
@@ -236,7 +236,7 @@ pub(super) fn write_text(out: &mut dyn Write, document: &Document) -> std::io::R
         writeln!(out, "\n{:>9} {:>7}  WAITING METHOD (without {:.0} ms of idle threads)", "SELF ms", "WAITS", document.idle_ms)?;
     }
     for WaitingMethod { name, module, self_ms, waits, .. } in waits {
-        let module = if module.is_empty() { String::new() } else { format!("  [{module}]") };
+        let module = print::module_suffix(name, module);
         writeln!(out, "{self_ms:>9.1} {:>7}  {name}{module}", Count(*waits).to_string())?;
     }
     writeln!(out, "\n{:>9} {:>7} {:>9}  {:<15}  OFF CPU", "CPU ms", "CPU%", "THREAD", "NAME")?;
@@ -250,7 +250,7 @@ pub(super) fn write_text(out: &mut dyn Write, document: &Document) -> std::io::R
     if rest > THREADS {
         writeln!(out, "{:>27}  and {} more", "", rest - THREADS)?;
     }
-    writeln!(out, "{:>27}  {idle} idle thread{}", "", if idle == 1 { "" } else { "s" })
+    writeln!(out, "{:>27}  {:#}", "", Counted(idle as u64, "idle thread"))
 }
 
 /// Describes where a thread spent its time off CPU, as shares of its wall time, the largest first.

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::analysis::{MethodTime, Profile, SampleFilter, ThreadTimes};
+use crate::cli::print;
 use crate::model::{Count, Nanoseconds, SafeText};
 use crate::sorting::CompactSort;
 
@@ -92,7 +93,7 @@ impl OffCpu {
     pub(super) fn with_waits(mut self, waits: &Profile, idle_ns: u64, count: usize) -> Self {
         self.idle_ns = idle_ns;
         let method = |method: MethodTime| Method {
-            name: SafeText::new(&format!("{}{}", method.name, method.parameters)),
+            name: print::method_name(&method),
             module: SafeText::new(&method.module),
             self_ns: method.own.all_ns(),
             total_ns: method.total.all_ns(),
@@ -126,7 +127,7 @@ impl OffCpu {
             writeln!(out, "\n{:>9} {:>9} {:>9}  WAITING METHOD (without {idle} of idle threads)", "SELF", "TOTAL", "WAITS")?;
         }
         for Method { name, module, self_ns, total_ns, waits } in &self.methods {
-            let module = if module.is_empty() { String::new() } else { format!("  [{module}]") };
+            let module = print::module_suffix(name, module);
             let [own, total] = [*self_ns, *total_ns].map(|ns| Nanoseconds(ns).to_string());
             writeln!(out, "{own:>9} {total:>9} {:>9}  {name}{module}", Count(*waits).to_string())?;
         }
