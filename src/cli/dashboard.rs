@@ -8,13 +8,12 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 
 use super::args::{AUTO_THEME, Color, Dashboard, Watch};
-use super::config::{self, Settings};
+use super::config;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::terminal::{TerminalKind, accepts_queries, has_light_background, is_utf8_locale};
 use crate::app::{AutoWatch, Options};
 use crate::model::{SafeText, TraceFile};
-use crate::net::discovery::Sources;
 use crate::net::port::{self, Port};
 use crate::net::user;
 use crate::session::trace_file;
@@ -30,48 +29,48 @@ pub(super) fn run(options: Dashboard) -> Result<Exit, Failure> {
             port::raise_file_limit();
         }
         let port = options.port.as_deref().map(|path| Port::serve(path, &sources)).transpose().map_err(anyhow::Error::from)?;
-        let dashboard = tui::Dashboard {
-            options: Options { port: port.as_ref().map(|port| port.path().to_owned()), ..app_options(&options, &sources, &look) },
-            look,
-            machine: Some(tui::Machine { sources, port }),
-            refresh: options.refresh,
-            secrets: options.settings.secrets.clone(),
-            terminal: terminal(&options),
+        let app = Options {
+            demo: options.demo,
+            watch: auto_watch(&options),
+            searched: sources.usual_directories().map(|folder| folder.display().to_string()).collect(),
+            port: port.as_ref().map(|port| port.path().to_owned()),
+            user: user::name(),
+            elevate: user::elevate(),
+            profiles: options.settings.profiles.clone(),
+            processors: std::thread::available_parallelism().map_or(0, usize::from),
+            ..app_options(&options, &look)
         };
-        show(dashboard).await?;
-        Ok::<_, Failure>(Exit::Done)
+        Ok::<_, Failure>(show(app, look, Some(tui::Machine { sources, port }), &options).await?)
     });
-    // A task that still waits for a slow runtime must not delay the shell prompt.
-    runtime.shutdown_timeout(Duration::from_millis(100));
-    left
+    finish(runtime, left)
 }
 
 /// `open FILE..`: opens recorded files in the dashboard.
 pub(super) fn open(paths: &[PathBuf], options: &Dashboard) -> Result<Exit, Failure> {
     let files: Vec<TraceFile> = paths.iter().map(|path| trace_file(path)).collect::<Result<_, _>>().map_err(anyhow::Error::msg)?;
     let (look, runtime) = prepare(options)?;
-    let filter = options.filter.clone().unwrap_or_default();
-    let Dashboard { readonly, bell, columns, sort, .. } = *options;
-    let Settings { keys, thresholds, output_name, .. } = options.settings.clone();
-    let themes = themes(options, &look);
-    let app = Options { files, filter, readonly, bell, columns, sort, themes, keys, thresholds, output_name, ..Options::default() };
-    let dashboard = tui::Dashboard {
-        options: app,
-        look,
-        machine: None,
-        refresh: options.refresh,
-        secrets: options.settings.secrets.clone(),
-        terminal: terminal(options),
-    };
-    let left = runtime.block_on(show(dashboard));
-    // A file that is still being read must not delay the shell prompt.
-    runtime.shutdown_timeout(Duration::from_millis(100));
-    Ok(left.map(|()| Exit::Done)?)
+    let app = Options { files, ..app_options(options, &look) };
+    let left = runtime.block_on(show(app, look, None, options));
+    finish(runtime, left.map_err(Failure::from))
 }
 
 /// Runs the dashboard on a worker thread of the task pool: with a thread of its own, each scan of the processes would wake two threads.
-async fn show(dashboard: tui::Dashboard) -> anyhow::Result<()> {
+async fn show(app: Options, look: tui::Look, machine: Option<tui::Machine>, options: &Dashboard) -> anyhow::Result<()> {
+    let dashboard = tui::Dashboard {
+        options: app,
+        look,
+        machine,
+        refresh: options.refresh,
+        secrets: options.settings.secrets.clone(),
+        terminal: tui::TerminalOptions { mouse: !options.no_mouse, title: !options.no_title && accepts_queries() },
+    };
     tokio::spawn(tui::run(dashboard)).await.unwrap_or_else(|ended| resume_unwind(ended.into_panic()))
+}
+
+/// A task that still waits for a slow runtime or reads a file must not delay the shell prompt.
+fn finish(runtime: Runtime, left: Result<(), Failure>) -> Result<Exit, Failure> {
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    left.map(|()| Exit::Done)
 }
 
 /// Checks for a terminal, and creates the look and the async runtime, which every dashboard needs.
@@ -128,10 +127,6 @@ fn themes(options: &Dashboard, look: &tui::Look) -> Vec<SafeText> {
     Theme::NAMES.into_iter().map(SafeText::from).chain(own).collect()
 }
 
-fn terminal(options: &Dashboard) -> tui::TerminalOptions {
-    tui::TerminalOptions { mouse: !options.no_mouse, title: !options.no_title && accepts_queries() }
-}
-
 fn auto_watch(options: &Dashboard) -> AutoWatch {
     match options.watch {
         Some(Watch::Selected) => AutoWatch::Selected,
@@ -142,25 +137,18 @@ fn auto_watch(options: &Dashboard) -> AutoWatch {
     }
 }
 
-fn app_options(options: &Dashboard, sources: &Sources, look: &tui::Look) -> Options {
+/// The options that affect processes and recorded files alike.
+fn app_options(options: &Dashboard, look: &tui::Look) -> Options {
     Options {
         readonly: options.readonly,
-        demo: options.demo,
-        watch: auto_watch(options),
         filter: options.filter.clone().unwrap_or_default(),
         columns: options.columns,
         sort: options.sort,
-        searched: sources.usual_directories().map(|folder| folder.display().to_string()).collect(),
-        port: None,
-        files: Vec::new(),
         bell: options.bell,
-        user: user::name(),
-        elevate: user::elevate(),
         themes: themes(options, look),
         thresholds: options.settings.thresholds.clone(),
         output_name: options.settings.output_name.clone(),
         keys: options.settings.keys.clone(),
-        profiles: options.settings.profiles.clone(),
-        processors: std::thread::available_parallelism().map_or(0, usize::from),
+        ..Options::default()
     }
 }
