@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tests/setup.sh build
 if ! tests/setup.sh; then
   if [[ ${CI-} == true ]]; then exit 1; fi
-  echo "The set-up did not finish: tests that need what is missing will be SKIPPED." >&2
+  echo "The setup did not finish: tests that need what is missing will be SKIPPED." >&2
 fi
 
 # Most tests wait for another program most of the time.
@@ -19,7 +19,7 @@ outcome=0
 cargo test --no-fail-fast "$@" 2>&1 | tee "$log" || outcome=$?
 
 # Summary of each test binary with its name, and the totals. The test runner counts skipped tests as passed.
-printf '\nIn short\n'
+printf '\nSummary\n'
 awk '
   /^ +Running / { name = $0; sub(/^ +Running (unittests )?/, "", name); sub(/ \(.*/, "", name) }
   /^ +Doc-tests / { name = "examples in the documentation" }
@@ -45,7 +45,7 @@ if ((outcome != 0)); then
       program=${program#tests/}
       if [[ $program == src/lib.rs ]]; then which=(--lib); else which=(--test "${program%/main.rs}"); fi
       if cargo test "${which[@]}" -- --exact "$test" --test-threads 1; then
-        echo "PASSED ALONE: $test, which had failed beside other tests"
+        echo "PASSED ALONE: $test, after failing in parallel with other tests"
       else
         outcome=1
       fi

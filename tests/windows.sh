@@ -32,7 +32,7 @@ inside() {
 }
 
 skip() {
-  echo "SKIPPED windows: $1; run tests/windows.sh setup"
+  echo "SKIPPED windows: $1"
   exit 0
 }
 
@@ -43,7 +43,7 @@ setup() {
     apt-get -qq update
     DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
   fi
-  for tool in debootstrap npm unshare; do command -v "$tool" >/dev/null || { echo "there is no $tool"; exit 1; }; done
+  for tool in debootstrap npm unshare; do command -v "$tool" >/dev/null || { echo "$tool is missing" >&2; exit 1; }; done
   mkdir -p "$folder"
   # The archive of security updates has no sid.
   archive=$(apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' 'Component: main' | grep -v security | head -n 1)
@@ -64,8 +64,8 @@ setup() {
 }
 
 ready() {
-  ((EUID == 0)) || skip 'it takes root'
-  [[ -L $folder/usr/bin/wine && -x $folder/usr/bin/rustc ]] || skip "there is no Debian with rustc and Wine in $folder"
+  ((EUID == 0)) || skip 'root is required'
+  [[ -L $folder/usr/bin/wine && -x $folder/usr/bin/rustc ]] || skip "there is no Debian with rustc and Wine in $folder; run tests/windows.sh setup"
 }
 
 cargo_inside() { inside "cd /src; cargo $1 -Z build-std=std,panic_unwind --target $target ${*:2}"; }
@@ -81,9 +81,9 @@ macos() {
 # Unit tests of the rooms with platform-specific code, except Linux-only ones. Two tests are excluded that give 40 and 100 processes fractions of a
 # second to respond, which is too short under Wine on a busy machine.
 units() {
-  local said
-  said=$(cargo_inside test --lib -- net:: session:: sim:: tui::tty --skip silent_processes_do_not_delay_refresh --skip a_hundred_silent_processes) || { tail -n 60 <<<"$said"; echo 'FAILED windows: unit tests'; exit 1; }
-  [[ $said =~ ([0-9]+)\ passed ]] && ((BASH_REMATCH[1] >= 100)) || { echo "FAILED windows: too few unit tests ran: $said"; exit 1; }
+  local output
+  output=$(cargo_inside test --lib -- net:: session:: sim:: tui::tty --skip silent_processes_do_not_delay_refresh --skip a_hundred_silent_processes) || { tail -n 60 <<<"$output"; echo 'FAILED windows: unit tests'; exit 1; }
+  [[ $output =~ ([0-9]+)\ passed ]] && ((BASH_REMATCH[1] >= 100)) || { echo "FAILED windows: too few unit tests ran: $output"; exit 1; }
   echo "windows: ${BASH_REMATCH[1]} unit tests passed under Wine"
 }
 
@@ -94,10 +94,10 @@ dn_top() { timeout 120 wine $program "$@"; }
 fail() { echo "FAILED windows: $1"; exit 1; }
 expect() { grep -q -- "$2" <<<"$3" || fail "$1: no $2 in: $3"; }
 refused() { # CODE WORDS COMMAND..
-  local said code=0
-  said=$(dn_top "${@:3}" 2>&1 >/dev/null </dev/null) || code=$?
-  [[ $code == "$1" ]] || fail "${*:3}: exit code $code, and not $1: $said"
-  expect "${*:3}" "$2" "$said"
+  local output code=0
+  output=$(dn_top "${@:3}" 2>&1 >/dev/null </dev/null) || code=$?
+  [[ $code == "$1" ]] || fail "${*:3}: exit code $code instead of $1: $output"
+  expect "${*:3}" "$2" "$output"
 }
 pids() { dn_top ps --json | sed -n "s/.*\"pid\": \([0-9]*\),*\r*$/\1/p" | sort -n; }
 newest() { pids | tail -n 1; }
@@ -128,7 +128,7 @@ events=$(sed -n "s/.*\"events\": \\([0-9]*\\),/\\1/p" <<<"$made")
 expect stats "^$events events, 0 dropped" "$(dn_top stats five.nettrace)"
 cp five.nettrace /recording.nettrace
 # Wine gives the group of a file the permissions of its owner.
-[[ $(stat -c %a five.nettrace) == *0 ]] || fail "others may open a recording: $(stat -c %a five.nettrace)"
+[[ $(stat -c %a five.nettrace) == *0 ]] || fail "others can read a recording: $(stat -c %a five.nettrace)"
 expect run "\"complete\": true" "$(dn_top run -o run.nettrace --json -- "Z:\\mcp\\azmcp.exe" --version 2>/dev/null)"
 expect "an exit code" "^7$" "$(dn_top run -- cmd /c exit 7 >/dev/null 2>&1; echo $?)"
 
@@ -236,7 +236,7 @@ if [[ $code == 7 ]]; then
   [[ $code == 130 ]] || fail "a recording ended by Ctrl-Break: $code: $(cat broken.txt)"
   expect "a recording ended by Ctrl-Break" " 0 dropped" "$(dn_top stats broken.nettrace)"
 else
-  echo "SKIPPED windows: Ctrl-Break; $(wine --version) ends the program in place of telling it"
+  echo "SKIPPED windows: Ctrl-Break; $(wine --version) terminates the program instead of notifying it"
 fi
 mkfifo keys
 in_terminal "$program" screen.txt <keys >/dev/null & dashboard=$!
@@ -278,12 +278,12 @@ seen=1
 screen_file=port.txt
 # Replaces "connecting", which hides part of it.
 shows "nded?"
-[[ $(threads "$waiting") -le 3 ]] || fail "a process that is to wait has threads: $(dn_top ps --json)"
+[[ $(threads "$waiting") -le 3 ]] || fail "a suspended process has threads: $(dn_top ps --json)"
 printf R >&4
 shows instructions
 printf "\033[C\r" >&4
 for _ in $(seq 30); do (($(threads "$waiting") > 5)) && break; sleep 1; done
-[[ $(threads "$waiting") -gt 5 ]] || fail "a process that was resumed has no threads: $(dn_top ps --json)"
+[[ $(threads "$waiting") -gt 5 ]] || fail "a resumed process has no threads: $(dn_top ps --json)"
 printf q >&4
 exec 4>&-
 wait $dashboard || fail "the dashboard with a port ended with $?"
@@ -304,11 +304,11 @@ if [[ -f /hook/hook.dll ]]; then
 else
   echo "SKIPPED windows: startup hooks; run tests/setup.sh"
 fi
-echo "windows: the program passed beside .NET under Wine"
+echo "windows: the tests of the program with .NET under Wine passed"
 '
 
 live() {
-  [[ -f $folder/mcp/azmcp.exe && -f $folder/net8/Sarif.Multitool.exe ]] || skip "there are no .NET programs in $folder"
+  [[ -f $folder/mcp/azmcp.exe && -f $folder/net8/Sarif.Multitool.exe ]] || skip "there are no .NET programs in $folder; run tests/windows.sh setup"
   local programs=${DN_TOP_RUNTIMES:-${XDG_CACHE_HOME:-$HOME/.cache}/dn-top-test-runtimes}/programs
   rm -rf "$folder/hook"
   if [[ -f $programs/net9/hook.dll && -f $programs/net8/host.dll ]]; then
@@ -318,7 +318,7 @@ live() {
   cargo_inside build --bin dn-top
   inside "$live"
   DN_TOP_RECORDING=$folder/recording.nettrace cargo test --quiet --test live -- --ignored --exact readers::readers_agree_on_given_recording || {
-    echo 'FAILED windows: another reader finds something else in a recording'
+    echo 'FAILED windows: another reader reads a recording differently'
     exit 1
   }
 }
@@ -330,5 +330,5 @@ macos) ready; macos ;;
 units) ready; units ;;
 live) ready; live ;;
 '') ready; units; live ;;
-*) sed -n '2,14p' "$0"; exit 2 ;;
+*) sed -n '2,13s/^#\( \|$\)//p' "$0" >&2; exit 2 ;;
 esac
