@@ -14,7 +14,7 @@ use super::jobs::Jobs;
 use super::layout::{Layout, LayoutInput};
 use super::list::{Column, ProcessList, Row};
 use super::mode::{Line, LinePurpose, Pause, PendingQuit};
-use super::options::{AutoWatch, Options};
+use super::options::Options;
 use super::pane::{Focus, RowKind};
 use super::producer::Producer;
 use super::recordings::{Recordings, TrackedRecording};
@@ -240,8 +240,7 @@ impl State {
             detail_focused: self.focus == Focus::Detail,
             zoomed: self.zoomed,
             containers,
-            // An automatic watch does not move the columns.
-            watching: self.options.watch == AutoWatch::All || self.watches.all().iter().any(|watch| !watch.automatic),
+            watching: self.shows_figures(),
             row_kind: self.row_kind(),
             tab: self.tab,
             // While a filter is typed, the panes do not move with each letter.

@@ -1,5 +1,6 @@
 //! The columns of the process table.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -149,16 +150,18 @@ impl Column {
         matches!(self, Self::Heap | Self::Allocation | Self::GcTime | Self::Exceptions | Self::Queue)
     }
 
-    /// Returns the text of a cell, if the column contains text.
-    pub fn text(self, row: &Row) -> Option<&str> {
+    /// Returns the text that a filter searches; empty for columns that it does not search.
+    pub(super) fn text(self, row: &Row) -> Cow<'_, str> {
+        let process = &row.process;
         match self {
-            Self::Name => Some(&row.process.name),
-            Self::Runtime => row.process.runtime.as_ref().map(|version| version.as_str()),
-            Self::User => row.process.user.as_deref(),
-            Self::State => Some(row.word()),
-            Self::Container => row.process.container.as_deref(),
-            Self::Command => Some(&row.process.command_line),
-            _ => None,
+            Self::Pid => process.key.pid.to_string().into(),
+            Self::Name => process.name.as_str().into(),
+            Self::Runtime => runtime(process).unwrap_or_default(),
+            Self::User => user(process),
+            Self::State => row.word().into(),
+            Self::Container => process.container.as_deref().unwrap_or_default().into(),
+            Self::Command => process.command_line.as_str().into(),
+            _ => Cow::default(),
         }
     }
 
@@ -177,8 +180,10 @@ impl Column {
     /// Returns whether the value of a row is unknown.
     pub(super) fn is_unknown(self, row: &Row) -> bool {
         match self {
-            Self::Runtime => row.process.runtime.is_none(),
+            Self::Runtime => runtime(&row.process).is_none(),
             Self::Cpu => row.process.usage.cpu_percent.is_none(),
+            Self::Memory => row.process.usage.rss_bytes == 0,
+            Self::Threads => row.process.usage.threads == 0,
             Self::User => row.process.user.is_none(),
             Self::Container => row.process.container.is_none(),
             _ => self.is_watched() && row.watch.and_then(|watch| self.figure(&watch.stats)).is_none(),
@@ -253,6 +258,24 @@ impl fmt::Display for Columns {
     }
 }
 
+/// Returns the runtime version; a reachable runtime that reports none is older than .NET 5.
+pub(super) fn runtime(process: &Process) -> Option<Cow<'_, str>> {
+    match &process.runtime {
+        // The full version does not fit next to it.
+        Some(version) if process.native_aot => Some(format!("AOT {}.{}", version.major(), version.minor()).into()),
+        Some(version) => Some(version.as_str().into()),
+        None if process.native_aot => Some("AOT".into()),
+        None if process.contact == Contact::Ok => Some("3.x".into()),
+        None => None,
+    }
+}
+
+/// Returns the name of the user, or the user id if it has none.
+pub(super) fn user(process: &Process) -> Cow<'_, str> {
+    process.user.as_deref().map_or_else(|| process.uid.to_string().into(), Cow::Borrowed)
+}
+
+/// Unreported versions are the oldest.
 fn version(process: &Process) -> Option<(u32, u32, &str)> {
     process.runtime.as_ref().map(|version| (version.major(), version.minor(), version.as_str()))
 }
@@ -268,7 +291,7 @@ fn caseless(a: &str, b: &str) -> Ordering {
 
 /// Rank of a state, ascending: running, unreachable, suspended, health issue, recording, recording with a health issue.
 fn state_rank(row: &Row) -> u8 {
-    let has_issue = row.watch.is_some_and(|watch| watch.issue.is_some());
+    let has_issue = row.issue().is_some();
     match (&row.process.contact, row.process.run_state) {
         _ if row.recording => 4 + u8::from(has_issue),
         _ if has_issue => 3,

@@ -57,6 +57,14 @@ impl Sort {
         };
         Ok(Self { column, descending })
     }
+
+    /// Unknown values come last in either direction. Ties are broken by PID, so that equal rows never swap places.
+    fn compare(self, a: &Row, b: &Row) -> Ordering {
+        let order = self.column.compare(a, b);
+        let order = if self.descending { order.reverse() } else { order };
+        let unknown = self.column.is_unknown(a).cmp(&self.column.is_unknown(b));
+        unknown.then(order).then_with(|| a.process.key.cmp(&b.process.key))
+    }
 }
 
 pub struct ProcessList {
@@ -236,19 +244,19 @@ impl ProcessList {
         }
     }
 
-    /// Updates the status of watched processes; `None` for those not watched.
-    pub(super) fn mark_watches(&mut self, watch: impl Fn(ProcessKey) -> Option<WatchStatus>) {
+    /// Updates the status of watched processes; `None` for those not watched. `shows_figures` is whether the columns of their figures are shown.
+    pub(super) fn mark_watches(&mut self, watch: impl Fn(ProcessKey) -> Option<WatchStatus>, shows_figures: bool) {
         let mut changed = false;
         for row in &mut self.rows {
             let now = watch(row.process.key);
             changed |= std::mem::replace(&mut row.watch, now) != now;
         }
         // The table cannot stay sorted by a hidden column.
-        let watched = self.rows.iter().any(|row| row.watch.is_some());
-        if !watched && self.sort.column.is_watched() {
-            self.sort = Sort { column: Column::Cpu, descending: true };
+        let is_hidden = self.sort.column.is_watched() && !shows_figures;
+        if is_hidden {
+            self.sort = Sort::default();
         }
-        if changed && (self.sort.column.is_watched() || self.sort.column == Column::State || !watched || !self.filter.is_empty()) {
+        if is_hidden || changed && (self.sort.column.is_watched() || self.sort.column == Column::State || !self.filter.is_empty()) {
             self.rebuild();
         }
     }
@@ -335,8 +343,7 @@ impl ProcessList {
     fn rebuild(&mut self) {
         let Self { rows, order, filter, sort, .. } = self;
         order.clear();
-        let mut scratch = String::new();
-        order.extend(rows.iter().enumerate().filter_map(|(index, row)| row.passes(filter, &mut scratch).then_some(index)));
+        order.extend(rows.iter().enumerate().filter_map(|(index, row)| row.passes(filter).then_some(index)));
         order.compact_sort_by(|&a, &b| sort.compare(&rows[a], &rows[b]));
         if self.is_tree {
             *order = tree::order(rows, order);
@@ -348,16 +355,6 @@ impl ProcessList {
             same.unwrap_or(self.cursor.at)
         });
         self.select_place(place);
-    }
-}
-
-impl Sort {
-    /// Unknown values come last in either direction. Ties are broken by PID, so that equal rows never swap places.
-    fn compare(self, a: &Row, b: &Row) -> Ordering {
-        let order = self.column.compare(a, b);
-        let order = if self.descending { order.reverse() } else { order };
-        let unknown = self.column.is_unknown(a).cmp(&self.column.is_unknown(b));
-        unknown.then(order).then_with(|| a.process.key.cmp(&b.process.key))
     }
 }
 

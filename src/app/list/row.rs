@@ -1,6 +1,5 @@
 //! A row of the process table.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use super::{Column, Trend};
@@ -33,18 +32,15 @@ impl Row {
         self.watch.filter(|_| is_reachable)?.issue
     }
 
-    pub(super) fn passes(&self, filter: &Filter, scratch: &mut String) -> bool {
+    pub(super) fn passes(&self, filter: &Filter) -> bool {
         if filter.is_empty() {
             return true;
         }
-        scratch.clear();
-        let _: std::fmt::Result = write!(scratch, "{}", self.process.key.pid);
-        let text = |column: Column| Field::text(column.title(), column.text(self).unwrap_or_default());
+        let texts = Column::FILTERED.map(|column| (column, column.text(self)));
         // A recording matches even if the state column shows something else.
-        let recording = Field::text(Column::State.title(), if self.recording { "recording" } else { "" });
-        let [pid, others @ ..] = Column::FILTERED;
-        let [a, b, c, d, e, f] = others.map(text);
-        filter.passes(&[Field::text(pid.title(), scratch), a, b, c, d, e, f, recording])
+        let recording = (Column::State, if self.recording { "recording".into() } else { "".into() });
+        let fields: Vec<_> = texts.iter().chain([&recording]).map(|(column, text)| Field::text(column.title(), text)).collect();
+        filter.passes(&fields)
     }
 
     /// Returns the state in one word. A health issue takes precedence over recording.

@@ -1,14 +1,15 @@
 //! The process table as a list: the cells of each column.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use ratatui::layout::Rect;
 
-use super::{Column, Row, Trend};
+use super::column::{runtime, user};
+use super::{Column, Columns, Row, Trend};
 use crate::analysis::Field;
 use crate::app::health::HealthIssue;
 use crate::app::layout::{ListLayout, Slot};
+use crate::app::options::{AutoWatch, Options};
 use crate::app::state::State;
 use crate::app::tabs::{self, Cell, Direction, Fit, List, Role, Sign};
 use crate::model::{Age, Bytes, Contact, Count, Process, RunState};
@@ -45,9 +46,25 @@ impl State {
     }
 
     /// Returns the displayed uptime of a process; frozen while paused.
-    fn uptime(&self, process: &Process) -> Duration {
+    pub(in crate::app) fn uptime(&self, process: &Process) -> Age {
         let now = self.pause.as_ref().map_or(self.now.unix_ms, |pause| pause.since.unix_ms);
-        Duration::from_millis(now.saturating_sub(process.started_unix_ms))
+        Age(Duration::from_millis(now.saturating_sub(process.started_unix_ms)))
+    }
+
+    /// Whether the columns of watched processes are shown. An automatic watch does not show them, so that it does not move the others.
+    pub(in crate::app) fn shows_figures(&self) -> bool {
+        let Options { columns, watch, .. } = &self.options;
+        *columns != Columns::ALL || *watch == AutoWatch::All || self.watches.all().iter().any(|watch| !watch.automatic)
+    }
+
+    fn file_condition(&self, row: &Row) -> Option<(Vec<(Sign, Role)>, &'static str)> {
+        let file = self.files.iter().find(|file| file.key == row.process.key)?;
+        let sign = match (file.progress, file.complete) {
+            (Some(_), _) => (Sign::Waiting, Role::Accent),
+            (None, Some(true)) => (Sign::Yes, Role::Good),
+            (None, _) => (Sign::Trouble, Role::Warning),
+        };
+        Some((vec![sign], file.status()))
     }
 }
 
@@ -130,11 +147,8 @@ impl ProcessTable<'_> {
             Column::Heap | Column::Allocation | Column::GcTime | Column::Exceptions | Column::Queue => figure(row, slot.column, role),
             Column::Threads if process.usage.threads == 0 => Cell::Unknown,
             Column::Threads => Cell::new(process.usage.threads, role),
-            Column::User => match &process.user {
-                Some(user) => Cell::new(user, role),
-                None => Cell::new(process.uid, role),
-            },
-            Column::Uptime => Cell::new(Age(self.state.uptime(process)).to_string(), role),
+            Column::User => Cell::new(user(process), role),
+            Column::Uptime => Cell::new(self.state.uptime(process).to_string(), role),
             Column::State => {
                 let (signs, word) = self.state.file_condition(row).unwrap_or_else(|| condition(row));
                 let role = signs.last().map_or(Role::Dim, |(_, role)| *role);
@@ -148,9 +162,7 @@ impl ProcessTable<'_> {
             },
         }
     }
-}
 
-impl ProcessTable<'_> {
     /// Returns the command line without directories, unless the filter matches only the full one.
     fn command(&self, process: &Process) -> String {
         if self.state.shows_files() {
@@ -204,18 +216,6 @@ fn figure(row: &Row, column: Column, role: Role) -> Cell {
     }
 }
 
-/// Returns the runtime version; a reachable runtime that reports none is older than .NET 5.
-fn runtime(process: &Process) -> Option<Cow<'_, str>> {
-    match &process.runtime {
-        // The full version does not fit next to it.
-        Some(version) if process.native_aot => Some(format!("AOT {}.{}", version.major(), version.minor()).into()),
-        Some(version) => Some(version.as_str().into()),
-        None if process.native_aot => Some("AOT".into()),
-        None if process.contact == Contact::Ok => Some("3.x".into()),
-        None => None,
-    }
-}
-
 /// Returns the state of a process: its signs, of which there can be two, and a word.
 fn condition(row: &Row) -> (Vec<(Sign, Role)>, &'static str) {
     let recording = (Sign::Recording, Role::Recording);
@@ -234,16 +234,4 @@ fn condition(row: &Row) -> (Vec<(Sign, Role)>, &'static str) {
         (Contact::Ok, RunState::Running) => (Sign::Running, Role::Good),
     };
     (vec![sign], row.word())
-}
-
-impl State {
-    fn file_condition(&self, row: &Row) -> Option<(Vec<(Sign, Role)>, &'static str)> {
-        let file = self.files.iter().find(|file| file.key == row.process.key)?;
-        let sign = match (file.progress, file.complete) {
-            (Some(_), _) => (Sign::Waiting, Role::Accent),
-            (None, Some(true)) => (Sign::Yes, Role::Good),
-            (None, _) => (Sign::Trouble, Role::Warning),
-        };
-        Some((vec![sign], file.status()))
-    }
 }

@@ -5,6 +5,7 @@ use crate::analysis::RuntimeStats;
 use crate::app::layout::tests::INPUT;
 use crate::app::layout::{Layout, LayoutInput};
 use crate::app::test_app::{process, sample_processes};
+use crate::model::{Contact, Usage};
 
 fn names(list: &ProcessList) -> Vec<&str> {
     list.order.iter().map(|&index| list.rows[index].process.name.as_str()).collect()
@@ -20,7 +21,7 @@ fn list(filter: &str) -> ProcessList {
 fn list_sorts_by_every_column_in_both_directions() {
     for column in Column::ALL {
         let mut list = list("");
-        list.mark_watches(|key| {
+        let status = |key: ProcessKey| {
             let figure = Some(f64::from(key.pid));
             let stats = RuntimeStats {
                 heap: figure,
@@ -31,7 +32,8 @@ fn list_sorts_by_every_column_in_both_directions() {
                 ..RuntimeStats::default()
             };
             (key.pid > 1000).then_some(WatchStatus { stats, ..WatchStatus::default() })
-        });
+        };
+        list.mark_watches(status, true);
         // The first call selects the column, the next one reverses the direction.
         if list.sort().column != column {
             list.sort_by(column);
@@ -49,6 +51,21 @@ fn list_sorts_by_every_column_in_both_directions() {
         list.sort_by(column);
         assert_ne!(list.sort().descending, column.is_descending_first());
         assert!(ordered(&list), "{column:?}");
+    }
+}
+
+#[test]
+fn unknown_values_are_last_in_either_direction() {
+    let mut processes = sample_processes();
+    processes[0] = Process { runtime: None, contact: Contact::Unknown, usage: Usage::default(), ..processes[0].clone() };
+    for column in [Column::Runtime, Column::Cpu, Column::Memory, Column::Threads] {
+        let mut list = ProcessList::new("", Sort { column, descending: true });
+        list.replace(processes.clone(), Duration::ZERO);
+        assert_eq!(names(&list).last(), Some(&"OrderService"), "{column:?}");
+        list.reverse();
+        assert_eq!(names(&list).last(), Some(&"OrderService"), "{column:?}");
+        // A version that is not reported is an old one.
+        assert!(column != Column::Runtime || names(&list)[0] == "LegacyBilling");
     }
 }
 
@@ -88,6 +105,8 @@ fn filters_match_words_columns_and_negations() {
         ("root", vec!["NodeAgent"]),
         ("denied", vec!["NodeAgent"]),
         ("3f9a", vec!["WebGateway"]),
+        // A version that is not reported is shown as an old one.
+        ("runtime:3.x", vec!["LegacyBilling"]),
         ("9.0 !app", vec![]),
         ("pwsh.dll", vec!["pwsh"]),
         ("!pwsh !Service !Web !Inventory !Legacy !Report !Search", vec!["NodeAgent"]),

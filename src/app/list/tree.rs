@@ -18,17 +18,12 @@ pub(super) fn order(rows: &mut [Row], sorted: &[usize]) -> Vec<usize> {
         }
     }
     let mut first_of_container = HashMap::default();
-    for (place, &index) in roots.iter().enumerate() {
-        if let Some(container) = &rows[index].process.container {
-            first_of_container.entry(container.clone()).or_insert(place);
-        }
-    }
     let mut placed: Vec<_> = roots
-        .iter()
+        .into_iter()
         .enumerate()
-        .map(|(place, &index)| {
+        .map(|(place, index)| {
             let container = rows[index].process.container.as_ref();
-            (container.and_then(|container| first_of_container.get(container)).copied().unwrap_or(place), place, index)
+            (container.map_or(place, |container| *first_of_container.entry(container).or_insert(place)), place, index)
         })
         .collect();
     placed.sort_unstable();
@@ -41,8 +36,8 @@ pub(super) fn order(rows: &mut [Row], sorted: &[usize]) -> Vec<usize> {
         pending.extend(below.into_iter().rev().map(|child| (child, depth + 1)));
     }
     // Cycles of parents: they were read at different times, between which a PID was reused.
-    let rest: Vec<usize> = sorted.iter().copied().filter(|index| children.values().any(|below| below.contains(index))).collect();
-    for index in rest {
+    let rest: HashSet<usize> = children.into_values().flatten().collect();
+    for &index in sorted.iter().filter(|index| rest.contains(*index)) {
         rows[index].depth = 0;
         ordered.push(index);
     }

@@ -179,6 +179,7 @@ pub(in crate::app) fn ended(state: &mut State, ticket: Ticket, trouble: Option<S
 
 /// Updates the status of watched processes in the table.
 pub(in crate::app) fn mark(state: &mut State) {
+    let shows_figures = state.shows_figures();
     let watches = &state.watches;
-    state.list.mark_watches(|key| watches.of(key).map(crate::app::Watch::status));
+    state.list.mark_watches(|key| watches.of(key).map(Watch::status), shows_figures);
 }

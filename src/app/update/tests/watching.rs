@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::app::action::Status;
 use crate::app::test_app::{TestApp, options, published, sample_processes};
-use crate::app::{AutoWatch, Column, Effect, Msg, Options, Tab, Ticket};
+use crate::app::{AutoWatch, Column, Effect, Msg, Options, Sort, Tab, Ticket};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Contact, Process, ProcessKey, RunState};
 
@@ -96,6 +96,25 @@ fn the_selected_process_is_watched_after_a_second() {
     assert_eq!(app.take_effects(), []);
     app.wait(1);
     assert_eq!(app.take_effects(), [Effect::Unwatch { key: first }]);
+}
+
+/// The table is sorted by a column of watched processes only while it is shown, which an automatic watch does not cause.
+#[test]
+fn the_table_is_not_sorted_by_a_hidden_column() {
+    for (watch, column) in [(AutoWatch::Never, Column::Cpu), (AutoWatch::Selected, Column::Cpu), (AutoWatch::All, Column::Heap)] {
+        let sort = Sort { column: Column::Heap, descending: true };
+        let mut app = TestApp::with(Options { watch, sort, ..options() }, 120, 40);
+        app.send(Msg::Processes(sample_processes()));
+        assert_eq!(app.state.list.sort().column, column, "{watch:?}");
+        assert!(column == Column::Heap || app.selected_name() == "OrderService", "the busiest process is first");
+    }
+    let mut app = watching(AutoWatch::Selected, false);
+    app.wait(1000);
+    assert_eq!(keys_of(&app.take_effects()).len(), 1);
+    app.press("↓w>>");
+    assert_eq!(app.state.list.sort().column, Column::Heap);
+    app.press("w");
+    assert_eq!((app.state.list.sort().column, app.state.watches.all().len()), (Column::Cpu, 1));
 }
 
 #[test]
