@@ -78,6 +78,10 @@ impl Places {
         Self(self.0 | other.0)
     }
 
+    const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// Returns whether the set includes both the overview and the heap tab: a key that works in such different tabs is not specific to one
     /// view.
     pub fn is_general(self) -> bool {
@@ -125,19 +129,7 @@ pub(in crate::app) const DETAIL: Places = PLAIN_DETAIL.and(SIDEWAYS);
 pub(in crate::app) const PLAIN_PANES: Places = LIST.and(PLAIN_DETAIL);
 pub(in crate::app) const PANES: Places = LIST.and(DETAIL);
 /// Excludes the methods tab, where the key has another meaning.
-pub(in crate::app) const WATCH: Places = LIST
-    .and(OVERVIEW)
-    .and(ENVIRONMENT)
-    .and(TRACE)
-    .and(ALLOCATIONS)
-    .and(EVENTS)
-    .and(COUNTERS)
-    .and(ROWS)
-    .and(THROW_TREE)
-    .and(SLOWDOWN)
-    .and(COMPARE)
-    .and(HEAP)
-    .and(JOBS);
+pub(in crate::app) const WATCH: Places = PANES.without(METHODS);
 pub(in crate::app) const LINE: Places = Places::of(&[Context::Line]);
 pub(in crate::app) const PICK: Places = Places::of(&[Context::Pick, Context::PickMany]);
 pub(in crate::app) const PICK_MANY: Places = Places::of(&[Context::PickMany]);
@@ -148,7 +140,6 @@ pub(in crate::app) const READER: Places = Places::of(&[Context::Reader]);
 pub(in crate::app) const ENDING: Places = Places::of(&[Context::Ending]);
 pub(in crate::app) const LISTS: Places = PICK.and(PALETTE);
 /// Tabs with a filterable list.
-pub(in crate::app) const LISTED: Places =
-    ENVIRONMENT.and(METHODS).and(ALLOCATED_TYPES).and(EVENTS).and(COUNTERS).and(ROWS).and(SLOWDOWN).and(COMPARE).and(HEAP).and(JOBS);
+pub(in crate::app) const LISTED: Places = DETAIL.without(OVERVIEW).without(TRACE).without(ALLOCATION_TREE).without(THROW_TREE);
 pub(in crate::app) const PAGED: Places = PANES.and(LISTS).and(READER).and(LINE);
-pub(in crate::app) const EVERYWHERE: Places = PANES.and(LINE).and(PICK).and(FORM).and(FORM_TEXT).and(PALETTE).and(READER).and(ENDING);
+pub(in crate::app) const EVERYWHERE: Places = Places::of(&Context::ALL);

@@ -209,8 +209,13 @@ pub(super) fn watch_all(state: &State) -> Status {
 
 pub(in crate::app) fn meters(state: &State) -> Status {
     of_process(state, |row| {
-        let is_new = row.process.runtime.as_ref().is_some_and(|version| version.major() >= METERS_SINCE);
-        (!is_new).then(|| refused(format!("Watching all meters needs .NET {METERS_SINCE}; {} runs an older version.", row.process.name)))
+        let Process { name, runtime, native_aot, contact, .. } = &row.process;
+        let problem = match runtime {
+            Some(version) if version.major() >= METERS_SINCE => return None,
+            None if *native_aot || *contact != Contact::Ok => format!("the version of {name} is not known yet"),
+            _ => format!("{name} runs an older version"),
+        };
+        Some(refused(format!("Watching all meters needs .NET {METERS_SINCE}; {problem}.")))
     })
 }
 

@@ -16,7 +16,9 @@ pub(super) const ENTRIES: &[Entry] = &[
     table(Action::Back, &[ESC], "clear", "Clear the filter, dismiss an error, or go back to the processes.", LIST, Emit(panes::back))
         .hint(70)
         .when(status::clear)
-        .label_now(|state| if state.saved_process_view.is_some() && state.list.filter().is_empty() { "processes" } else { "clear" }),
+        .label_now(
+            |state| if state.saved_process_view.is_some() && state.list.filter().as_str().is_empty() { "processes" } else { "clear" },
+        ),
     table(
         Action::SortRight,
         &[char('>')],

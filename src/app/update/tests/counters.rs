@@ -2,9 +2,9 @@ use std::sync::Arc;
 
 use crate::analysis::CounterSource;
 use crate::app::action::Context;
-use crate::app::test_app::{TestApp, metered, published, recording};
+use crate::app::test_app::{TestApp, metered, process, published, recording};
 use crate::app::{CounterLine, CounterOrigin, Effect, Msg, Tab};
-use crate::model::{Phase, Recording};
+use crate::model::{Contact, Phase, Process, Recording};
 use crate::ui::tests::analysis::scripted;
 
 /// Returns an app with the selected process watched and the counters tab open.
@@ -72,6 +72,9 @@ fn meters_use_a_new_session_and_are_refused_before_net_9() {
     app.press("/legacy⏎⏎9m");
     assert_eq!(app.take_effects(), []);
     assert_eq!(app.last_toast(), "Watching all meters needs .NET 9; LegacyBilling runs an older version.");
+    app.send(Msg::Processes(vec![Process { runtime: None, contact: Contact::Unknown, ..process(660, "LegacyBilling") }]));
+    app.press("m");
+    assert_eq!(app.last_toast(), "Watching all meters needs .NET 9; the version of LegacyBilling is not known yet.");
 }
 
 #[test]
