@@ -104,11 +104,7 @@ fn call_sites<'a>(look: Look<'a>, allocations: &AllocationSnapshot, kind: &Alloc
     let sites = Table::new(allocations.stacks.call_sites(&kind.full_name, MAX_SITES), |site: &CallSite| site.method.clone())
         .column("BYTES", 8, Fit::Right, |site| Cell::new(Bytes(site.bytes), Role::Strong))
         .column("SHARE", 6, Fit::Right, move |site| Cell::new(Percent(site.bytes as f64 / of_type), Role::Bytes))
-        .column("ALLOCATED IN", 0, Fit::Name, move |site| match site.method.as_str() {
-            "" => Cell::new("(no stack recorded)", Role::Dim),
-            method if method.starts_with("0x") => Cell::new(format!("{method} {}", look.unresolved()), Role::Dim),
-            method => Cell::new(method, Role::Text),
-        })
+        .column("ALLOCATED IN", 0, Fit::Name, move |site| look.method(&site.method))
         .finish();
     Side { lists: vec![sites], wide: 120, thirds: 2, ..Side::text(vec![name]) }
 }

@@ -1,14 +1,12 @@
 //! Loaded assemblies, and assemblies that were searched for and not found.
 
-use super::cell::Cell;
+use super::cell::{Cell, at};
 use super::list::{Fit, TabList, Table};
-use super::logs::at;
 use super::look::Look;
 use super::registry::{Descriptor, Live, Recorded, Shows};
 use super::view::{Figure, Head, Role, Side, View};
 use crate::analysis::{Assembly, CountersSnapshot};
-use crate::app::action::Action;
-use crate::app::action::Context;
+use crate::app::action::{Action, Context};
 use crate::app::pane::RowKind;
 use crate::app::state::State;
 use crate::app::tabs::Tab;

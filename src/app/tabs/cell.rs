@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::fmt::Display;
+use std::time::Duration;
 
 use super::list::Direction;
 use super::view::{Role, Sign};
@@ -81,6 +82,16 @@ impl Cell {
             },
         }
     }
+}
+
+/// Converts nanoseconds since the session started.
+pub(super) fn at(nanoseconds: i64) -> Stopwatch {
+    Stopwatch(Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(0)))
+}
+
+/// Returns a duration as a quantity.
+pub(super) fn nanoseconds(time: Duration) -> Nanoseconds {
+    Nanoseconds(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// Concatenates the pieces.

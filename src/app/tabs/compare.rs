@@ -1,23 +1,22 @@
 //! The comparison of two recordings, or of two ranges of one.
 
-use super::registry::{Descriptor, Shows};
-use crate::app::pane::RowKind;
-use crate::app::update::comparison;
-use crate::model::FileKind;
 use std::sync::Arc;
 
 use super::cell::Cell;
 use super::counters::plain;
 use super::list::{Fit, TabList, Table};
+use super::registry::{Descriptor, Shows};
 use super::view::{Head, Line, Role, View};
 use crate::analysis::{ComparedFigure, Subject, Unit};
 use crate::app::action::{Action, Context, Entry, Run::Do, Status, char, details, places, ready_if};
 use crate::app::comparison::{ComparedRange, Comparison};
 use crate::app::details::Answer;
+use crate::app::pane::RowKind;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::app::text::width;
-use crate::model::{Amount, Change, Count, Percent, SafeText};
+use crate::app::update::comparison;
+use crate::model::{Amount, Change, Count, FileKind, Percent, SafeText};
 
 /// Minimum number of visible characters of a file name.
 const MIN_NAME_WIDTH: usize = 8;

@@ -1,25 +1,22 @@
 //! Counters and meters published by the process and its libraries, from a watch or a recording.
 
+use super::cell::{Cell, SortKey};
+use super::list::{Direction, Fit, Rows, Table};
+use super::overview::{Graph, histogram, rates};
 use super::registry::{Descriptor, Recorded, Shows};
-use crate::app::action::Context;
+use super::view::{Line, Plot, Role, Side, View};
+use crate::analysis::{CounterKind, CounterSnapshot, CountersSnapshot, Field, HistogramReading, Spread, without_duplicates};
 use crate::app::action::{
-    Action, ENTER, Entry,
+    Action, Context, ENTER, Entry,
     Run::{Do, Emit},
     char, details, places, ready_if, status,
 };
-use crate::app::pane::RowKind;
-use crate::app::update::watching;
-use std::cmp::Ordering;
-
-use super::cell::Cell;
-use super::list::{Direction, Fit, Rows, Table};
-use super::overview::{Graph, histogram};
-use super::view::{Line, Plot, Role, Side, View};
-use crate::analysis::{CounterKind, CounterSnapshot, CountersSnapshot, Field, HistogramReading, Spread, without_duplicates};
 use crate::app::counters::{CounterLine, CounterOrigin, change};
+use crate::app::pane::RowKind;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::app::text::width;
+use crate::app::update::watching;
 use crate::app::views::TabSort;
 use crate::app::watches::Watch;
 use crate::model::{Bytes, Count, Counted, Nanoseconds, Number};
@@ -35,14 +32,14 @@ const COLUMNS: [&str; 2] = ["COUNTER", "PROVIDER"];
 const SORTABLE: [&str; 3] = ["COUNTER", "VALUE", "CHANGE"];
 const BY_NAME: TabSort = TabSort { column: SORTABLE[0], direction: Direction::Ascending };
 
-/// Compares by name, value, or magnitude of change. Counters without the value are last.
-fn compare(sort: TabSort, a: &CounterSnapshot, b: &CounterSnapshot) -> Ordering {
-    let key = |counter: &CounterSnapshot| match sort.column {
-        "VALUE" => Cell::known(counter.value, Role::Text).into_sort_key(),
-        "CHANGE" => Cell::known(change(counter).map(f64::abs), Role::Text).into_sort_key(),
-        _ => Cell::new(format!("{} {}", counter.name, counter.tags), Role::Text).into_sort_key(),
+/// Returns the key for sorting by value, magnitude of change, or name. Counters without the value are last.
+fn sort_key(counter: &CounterSnapshot, column: &str) -> SortKey {
+    let cell = match column {
+        "VALUE" => Cell::known(counter.value, Role::Text),
+        "CHANGE" => Cell::known(change(counter).map(f64::abs), Role::Text),
+        _ => Cell::new(format!("{} {}", counter.name, counter.tags), Role::Text),
     };
-    key(a).compare(&key(b), sort.direction)
+    cell.into_sort_key()
 }
 
 pub(super) const TAB: Descriptor = Descriptor {
@@ -146,7 +143,7 @@ fn rows(lines: Vec<CounterLine<'_>>, sort: Option<TabSort>) -> Rows<'_> {
             }),
         )
         .column("HISTORY", 24, Fit::Right, of(|counter| Cell::Bars(values(counter), Role::Bytes)))
-        .sortable_by(&SORTABLE, Some(sort.unwrap_or(BY_NAME)))
+        .sortable_by(&SORTABLE, sort.unwrap_or(BY_NAME))
         .finish()
 }
 
@@ -159,7 +156,7 @@ fn of(cell: fn(&CounterSnapshot) -> Cell) -> impl Fn(&CounterLine<'_>) -> Cell {
 }
 
 fn values(counter: &CounterSnapshot) -> Vec<f64> {
-    counter.history.iter().map(|(_, value)| *value).collect()
+    rates(counter).iter().map(|(_, value)| *value).collect()
 }
 
 /// Formats tags; long ones without keys, since the values distinguish the lines.
@@ -308,14 +305,15 @@ impl State {
             filter.passes(&[name, display_name, tags, Field::text(COLUMNS[1], group)])
         };
         let sort = self.views.sort(Tab::Counters).unwrap_or(BY_NAME);
-        let mut shown: Vec<_> = without_duplicates(all).filter(passes).collect();
-        shown.compact_sort_by(|a, b| a.group.cmp(&b.group).then_with(|| compare(sort, a, b)));
+        let keyed = without_duplicates(all).filter(passes).map(|counter| (sort_key(counter, sort.column), counter));
+        let mut shown: Vec<_> = keyed.collect();
+        shown.compact_sort_by(|(a, first), (b, second)| first.group.cmp(&second.group).then_with(|| a.compare(b, sort.direction)));
         let mut lines = Vec::with_capacity(shown.len());
-        for counters in shown.chunk_by(|a, b| a.group == b.group) {
-            let name = counters[0].group.as_str();
+        for counters in shown.chunk_by(|(_, a), (_, b)| a.group == b.group) {
+            let name = counters[0].1.group.as_str();
             let collapsed = self.views.counters.collapsed.contains(name);
             lines.push(CounterLine::Group { name, count: counters.len(), collapsed });
-            lines.extend(counters.iter().filter(|_| !collapsed).map(|counter| CounterLine::Counter(counter)));
+            lines.extend(counters.iter().filter(|_| !collapsed).map(|(_, counter)| CounterLine::Counter(counter)));
         }
         lines
     }

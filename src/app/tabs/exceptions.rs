@@ -1,16 +1,14 @@
 //! Exceptions by type, with the latest of the selected type and its stack, or throw sites as a call tree.
 
-use super::cell::Cell;
+use super::cell::{Cell, at};
 use super::list::{Fit, TabList, Table};
 use super::live;
-use super::logs::at;
 use super::look::Look;
 use super::registry::{Descriptor, Live, Recorded, Shows};
 use super::type_tree;
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{ExceptionType, ThrownException};
-use crate::app::action::Context;
-use crate::app::action::{Action, Entry, Run::Do, char, details, places, ready_if};
+use crate::app::action::{Action, Context, Entry, Run::Do, char, details, places, ready_if};
 use crate::app::pane::RowKind;
 use crate::app::state::State;
 use crate::app::tabs::Tab;

@@ -1,15 +1,14 @@
 //! Garbage collection: pauses, heap size, and allocations.
 
 use super::allocations;
-use super::cell::Cell;
-use super::list::{Fit, Rows, TabList, Table};
+use super::cell::{Cell, at};
+use super::list::{Fit, Rows, Table};
 use super::live;
-use super::logs::at;
 use super::look::Look;
 use super::registry::{Descriptor, Live, Recorded, Shows};
 use super::view::{Chart, Figure, Head, Role, Side, View};
 use crate::analysis::{AllocatedType, Collection, CollectionCount, GcSnapshot};
-use crate::app::action::Context;
+use crate::app::action::{Action, Context};
 use crate::app::pane::RowKind;
 use crate::app::tabs::Tab;
 use crate::diagnosis::Source;
@@ -39,20 +38,18 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         return view;
     }
     let gc = &look.analysis.snapshot.gc;
-    let TabList { list, cursor, .. } = collections(gc).place(look.state, Tab::Gc);
     let is_missing = gc.collections.iter().sum::<u64>() == 0 && gc.pauses.count == 0 && gc.allocations.is_none();
     let unmatched = if gc.recent.is_empty() { "No collection has ended yet." } else { "No collection matches the filter." };
-    let view = View { empty: look.empty(is_missing, Source::Collections, unmatched), ..View::new(list, cursor, "") };
+    let empty = look.empty(is_missing, Source::Collections, unmatched);
+    // Before the first collection, only the runtime's counters are known.
+    if is_missing && let Some(counters) = look.counters() {
+        let mut view = live::gc(look.state, Some(counters));
+        view.head.insert(0, Head::text(empty.0, empty.1));
+        return View { graphs: look.state.graphs_of(&live::GC_GRAPHS), ..view };
+    }
+    let view = View { empty, ..collections(gc).place(look.state, Tab::Gc).view("") };
     if is_missing {
-        return match look.counters() {
-            // Before the first collection, only the runtime's counters are known.
-            Some(counters) => {
-                let View { mut head, list, cursor, .. } = live::gc(look.state, Some(counters));
-                head.insert(0, Head::text(view.empty.0, view.empty.1));
-                View { head, graphs: look.state.graphs_of(&live::GC_GRAPHS), ..View::new(list, cursor, "") }
-            }
-            None => view,
-        };
+        return view;
     }
     let heap = Chart {
         title: "GC heap size",
@@ -73,7 +70,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         summary: parts(look, gc),
         // The heap size is known only after a collection.
         charts: if gc.heap.is_some() { vec![heap, pause] } else { vec![pause] },
-        side: Some(allocated(gc)),
+        side: Some(allocated(look, gc)),
         ..view
     }
 }
@@ -88,10 +85,9 @@ fn figures(look: Look<'_>, gc: &GcSnapshot) -> Vec<Figure> {
         Figure::new("pauses", Count(pauses.count), Role::Strong),
         Figure::new("gen 0/1/2", format!("{gen0}/{gen1}/{gen2}"), Role::Text),
     ];
-    if let Some([p50, p95, _]) = pauses.quantiles_ns {
+    if let Some(quantiles) = pauses.quantiles_ns {
         all.push(Figure::new("max", Nanoseconds(pauses.longest_ns), Role::Strong));
-        all.push(Figure::new("p95", Nanoseconds(p95), Role::Text));
-        all.push(Figure::new("p50", Nanoseconds(p50), Role::Text));
+        all.extend(Figure::quantiles(quantiles));
     }
     if gc.induced > 0 {
         all.push(Figure::new("induced", Count(gc.induced), Role::Warning));
@@ -152,7 +148,7 @@ fn collections(gc: &GcSnapshot) -> Table<'_, &Collection> {
 }
 
 /// Lists the allocated types or, if unknown, the reasons for collections.
-fn allocated(gc: &GcSnapshot) -> Side<'_> {
+fn allocated<'a>(look: Look<'a>, gc: &'a GcSnapshot) -> Side<'a> {
     const WIDE: u16 = 90;
     let Some(allocations) = &gc.allocations else {
         let causes = Table::new(gc.causes.iter().collect(), |cause: &&CollectionCount| format!("{:?}", cause.reason))
@@ -161,7 +157,8 @@ fn allocated(gc: &GcSnapshot) -> Side<'_> {
             .column("REASON", 0, Fit::Left, |cause| Cell::new(cause.reason.name(), Role::Text))
             .column("TYPE", 10, Fit::Left, |cause| Cell::new(cause.kind.name(), Role::Dim))
             .finish();
-        let note = format!("Profile {} (T) records allocations by type.", Source::Allocations.profile());
+        let key = look.state.key(Action::Profiles);
+        let note = format!("Profile {} ({key}) records allocations by type.", Source::Allocations.profile());
         return Side { text: vec![vec![(note, Role::Dim)]], wide: WIDE, below: false, ..Side::list(causes) };
     };
     let all = allocations.all();

@@ -1,14 +1,13 @@
 //! JIT compilation: compiled methods, tiers, and time spent.
 
-use super::cell::Cell;
+use super::cell::{Cell, at};
 use super::list::{Fit, TabList, Table};
-use super::logs::at;
+use super::live;
 use super::look::Look;
 use super::registry::{Descriptor, Live, Recorded, Shows};
 use super::view::{Chart, Figure, Head, Role, Side, View};
 use crate::analysis::{CountersSnapshot, SlowMethod};
-use crate::app::action::Context;
-use crate::app::health::runtime_counter;
+use crate::app::action::{Action, Context};
 use crate::app::pane::RowKind;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
@@ -23,18 +22,17 @@ pub(super) const TAB: Descriptor = Descriptor {
     shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[Source::Compilation], live: Some(LIVE) }),
 };
 
-const LIVE: Live = Live { view: live, needs_counters: true, graphs: &["Time in JIT"], recording_adds: "methods and tiers" };
+const LIVE: Live = Live { view: counted, needs_counters: true, graphs: &["Time in JIT"], recording_adds: "methods and tiers" };
 
 /// Shows compilation according to the runtime's counters.
-fn live<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
-    let value = |name| counters.and_then(|counters| runtime_counter(counters, name)).and_then(|counter| counter.value);
+fn counted<'a>(_: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
+    let value = |name| live::value(counters, name);
     let mut figures = Vec::new();
     figures.extend(value("methods-jitted-count").map(|count| Figure::new("methods compiled", Count(count as u64), Role::Strong)));
     figures.extend(value("il-bytes-jitted").map(|bytes| Figure::new("IL", Bytes(bytes as u64), Role::Text)));
     let has_counters = counters.is_none() || !figures.is_empty();
-    let TabList { list, cursor, .. } = Table::new(Vec::new(), |(): &()| String::new()).place(state, Tab::Jit);
     let empty = if has_counters { "Counters do not list methods." } else { ".NET Core 3.1 and NativeAOT have no JIT counters." };
-    View { head: vec![Head::Figures(figures)], ..View::new(list, cursor, empty) }
+    View { head: vec![Head::Figures(figures)], ..View::without_rows(empty) }
 }
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
@@ -70,7 +68,10 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         keeps_value: false,
     });
     let unmatched = match &jit.time {
-        None => format!("Profile {} (T) records how long compilation takes.", Source::Compilation.profile()),
+        None => {
+            let key = look.state.key(Action::Profiles);
+            format!("Profile {} ({key}) records how long compilation takes.", Source::Compilation.profile())
+        }
         Some(_) => "No method matches the filter.".to_owned(),
     };
     View {
@@ -95,10 +96,7 @@ fn figures(look: Look<'_>) -> Vec<Figure> {
     ];
     if let Some(time) = &jit.time {
         all.push(Figure::new("time", Nanoseconds(time.total_ns), Role::Strong));
-        if let Some([p50, p95, _]) = time.quantiles_ns {
-            all.push(Figure::new("p95", Nanoseconds(p95), Role::Text));
-            all.push(Figure::new("p50", Nanoseconds(p50), Role::Text));
-        }
+        all.extend(time.quantiles_ns.into_iter().flat_map(Figure::quantiles));
         all.push(Figure::new("IL size", Bytes(time.il_bytes), Role::Text));
     }
     if let Some((time, pending)) = jit.background {

@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 
 use super::cell::Cell;
 use super::geometry::column_slots;
+use super::view::View;
 use crate::analysis::{Field, Filter, name_rank};
 use crate::app::cursor::Cursor;
 use crate::app::state::State;
@@ -142,12 +143,10 @@ impl<'a, T: 'a> Table<'a, T> {
     }
 
     /// Makes the list sortable by these columns; the caller sorts the rows.
-    pub(super) fn sortable_by(mut self, titles: &[&str], sort: Option<TabSort>) -> Self {
+    pub(super) fn sortable_by(mut self, titles: &[&str], sort: TabSort) -> Self {
         for (column, _) in &mut self.columns {
             column.sortable = titles.contains(&column.title);
-            if let Some(sort) = sort.filter(|_| titles.iter().any(|title| sort.is_some_and(|sort| sort.column == *title))) {
-                column.sorted = (column.title == sort.column).then_some(sort.direction);
-            }
+            column.sorted = (column.sortable && column.title == sort.column).then_some(sort.direction);
         }
         self
     }
@@ -156,7 +155,7 @@ impl<'a, T: 'a> Table<'a, T> {
     fn sort(&mut self, sort: Option<TabSort>) {
         let first = self.rows.first();
         for (column, cell) in &mut self.columns {
-            let is_picture = first.is_some_and(|row| matches!(cell(row), Cell::Bars(..) | Cell::Meter(_) | Cell::Masked));
+            let is_picture = first.is_some_and(|row| matches!(cell(row), Cell::Bars(..) | Cell::Meter(_)));
             column.sortable = !column.title.is_empty() && !is_picture;
         }
         let Some(sort) = sort else { return };
@@ -229,9 +228,9 @@ pub(super) struct TabList<'a, T> {
 }
 
 impl<'a, T> TabList<'a, T> {
-    /// Drops the type of the rows.
-    pub(super) fn untyped(self) -> TabList<'a, ()> {
-        TabList { list: self.list, cursor: self.cursor, selected: None }
+    /// Returns a view with only the list.
+    pub(super) fn view(self, empty: impl Into<String>) -> View<'a> {
+        View::new(self.list, self.cursor, empty)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Views of a process that is not being recorded: its counters while it is watched, and its threads from /proc.
 
-use super::cell::Cell;
-use super::list::{Fit, TabList, Table};
+use super::cell::{Cell, nanoseconds};
+use super::list::{Fit, Table};
+use super::overview::rates;
 use super::registry::Live;
 use super::threads::{sample_age, top_frame};
 use super::view::{Figure, Head, Line, Role, View};
@@ -11,7 +12,7 @@ use crate::app::health::runtime_counter;
 use crate::app::live_threads::LiveThread;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
-use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent, ThreadUse};
+use crate::model::{Bytes, Count, CountRate, Percent, ThreadUse};
 
 /// Titles of the GC graphs of the overview.
 pub(super) const GC_GRAPHS: [&str; 5] = ["GC heap", "Time in GC", "GC pauses", "Collections", "Allocation rate"];
@@ -50,6 +51,16 @@ fn heading(state: &State, tab: Tab, live: &Live, is_watched: bool) -> Line {
     ]
 }
 
+/// Returns the latest value of a counter of the runtime.
+pub(super) fn value(counters: Option<&CountersSnapshot>, name: &str) -> Option<f64> {
+    runtime_counter(counters?, name)?.value
+}
+
+/// Returns the rate of a monotonic counter; `None` for the first interval, see [`rates`].
+pub(super) fn rate(counter: &CounterSnapshot) -> Option<f64> {
+    counter.rate.filter(|_| counter.history.len() > 1)
+}
+
 /// Shows the heap by generation.
 pub(super) fn gc<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
     const PARTS: [(&str, &str, Option<&str>); 5] = [
@@ -81,29 +92,26 @@ pub(super) fn gc<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -
         let fragmentation = of("gc-fragmentation").and_then(|counter| counter.value);
         figures.extend(fragmentation.map(|percent| Figure::new("fragmentation", Percent(percent / 100.0), Role::Text)));
     }
-    let TabList { list, cursor, .. } = table.place(state, Tab::Gc);
-    View { head: vec![Head::Figures(figures)], ..View::new(list, cursor, "") }
+    View { head: vec![Head::Figures(figures)], ..table.place(state, Tab::Gc).view("") }
 }
 
-pub(super) fn exceptions<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
-    let counter = counters.and_then(|counters| runtime_counter(counters, "exception-count"));
+pub(super) fn exceptions<'a>(_: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
     let mut figures = Vec::new();
-    if let Some(counter) = counter {
-        figures.extend(counter.rate.map(|rate| Figure::new("rate", CountRate(rate), Role::Strong)));
-        let peak = counter.history.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
-        figures.push(Figure::new("peak", CountRate(peak), Role::Text));
+    if let Some(counter) = counters.and_then(|counters| runtime_counter(counters, "exception-count"))
+        && let Some(rate) = rate(counter)
+    {
+        let peak = rates(counter).iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
+        figures.extend([Figure::new("rate", CountRate(rate), Role::Strong), Figure::new("peak", CountRate(peak), Role::Text)]);
     }
-    let TabList { list, cursor, .. } = Table::new(Vec::new(), |(): &()| String::new()).place(state, Tab::Exceptions);
-    View { head: vec![Head::Figures(figures)], ..View::new(list, cursor, "Counters do not list types.") }
+    View { head: vec![Head::Figures(figures)], ..View::without_rows("Counters do not list types.") }
 }
 
 pub(super) fn threads<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
-    let value = |name| counters.and_then(|counters| runtime_counter(counters, name)).and_then(|counter| counter.value);
     let mut figures = Vec::new();
-    let count = |name| value(name).map(|count: f64| Count(count.round().max(0.0) as u64));
+    let count = |name| value(counters, name).map(|count| Count(count.round().max(0.0) as u64));
     figures.extend(count("threadpool-thread-count").map(|count| Figure::new("thread pool threads", count, Role::Strong)));
     figures.extend(count("threadpool-queue-length").map(|count| Figure::new("queue", count, Role::Strong)));
-    let rate = |name| counters.and_then(|counters| runtime_counter(counters, name)).and_then(|counter| counter.rate).map(CountRate);
+    let rate = |name| rate(runtime_counter(counters?, name)?).map(CountRate);
     figures.extend(rate("threadpool-completed-items-count").map(|rate| Figure::new("completed", rate, Role::Text)));
     figures.extend(rate("monitor-lock-contention-count").map(|rate| Figure::new("lock contention", rate, Role::Text)));
     let known = state.details.threads.rows();
@@ -112,7 +120,6 @@ pub(super) fn threads<'a>(state: &'a State, counters: Option<&'a CountersSnapsho
         Some(rows) if rows.is_empty() => "/proc does not list the threads.",
         Some(_) => "Nothing matches the filter.",
     };
-    let TabList { list, cursor, .. } = listed(state, known.unwrap_or_default()).place(state, Tab::Threads);
     let mut head = vec![Head::Figures(figures)];
     if state.details.stacks.get().is_none() {
         head.push(Head::text(
@@ -120,7 +127,7 @@ pub(super) fn threads<'a>(state: &'a State, counters: Option<&'a CountersSnapsho
             Role::Dim,
         ));
     }
-    View { head, ..View::new(list, cursor, empty) }
+    View { head, ..listed(state, known.unwrap_or_default()).place(state, Tab::Threads).view(empty) }
 }
 
 /// Returns the state of a thread according to the kernel.
@@ -145,9 +152,7 @@ pub(super) fn listed<'a>(state: &'a State, rows: Vec<LiveThread<'a>>) -> Table<'
             let role = if row.cpu.is_some_and(|share| share >= 0.005) { Role::Strong } else { Role::Dim };
             row.cpu.map_or(Cell::EMPTY, |share| Cell::Number(share, format!("{:.1}", share * 100.0).into(), role))
         })
-        .column("CPU", 7, Fit::Right, |row| {
-            Cell::new(Nanoseconds(u64::try_from(row.thread.cpu.as_nanos()).unwrap_or(u64::MAX)), Role::Bytes)
-        })
+        .column("CPU", 7, Fit::Right, |row| Cell::new(nanoseconds(row.thread.cpu), Role::Bytes))
         .column("STATE", 9, Fit::Left, |row| state_of(row.thread))
         .column("THREAD", 8, Fit::Right, |row| Cell::new(row.thread.thread, Role::Dim))
         .column("NAME", 16, Fit::Left, |row| Cell::new(&row.thread.name, Role::Text))

@@ -3,6 +3,7 @@
 
 use super::cell::Cell;
 use super::list::{Fit, TabList, Table};
+use super::live::rate;
 use super::view::{Figure, Head, Role, View};
 use crate::analysis::{CounterSnapshot, CountersSnapshot, MeterNotice};
 use crate::app::health::hosting_counter;
@@ -26,9 +27,11 @@ struct Served<'a> {
 impl<'a> Served<'a> {
     /// Returns `None` for other counters.
     fn of(counter: &'a CounterSnapshot) -> Option<Self> {
-        let is_duration = counter.group == "Microsoft.AspNetCore.Hosting" && counter.name == "http.server.request.duration";
+        if counter.group != "Microsoft.AspNetCore.Hosting" || counter.name != "http.server.request.duration" {
+            return None;
+        }
         let [method, route, status] = ["http.request.method", "http.route", "http.response.status_code"].map(|key| tag(&counter.tags, key));
-        is_duration.then_some(Self { counter, method, route, status })
+        Some(Self { counter, method, route, status })
     }
 
     fn has_failed(&self) -> bool {
@@ -79,7 +82,7 @@ fn missing(counters: &CountersSnapshot) -> Option<&'static str> {
 /// Lists served requests by method, route and status.
 pub(super) fn view<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
     let value = |name| counters.and_then(|counters| hosting_counter(counters, name)).and_then(|counter| counter.value);
-    let rate = counters.and_then(|counters| hosting_counter(counters, "requests-per-second")).and_then(|counter| counter.rate);
+    let rate = counters.and_then(|counters| hosting_counter(counters, "requests-per-second")).and_then(rate);
     let mut figures = Vec::new();
     figures.extend(rate.map(|rate| Figure::new("requests", CountRate(rate), Role::Strong)));
     figures.extend(value("total-requests").map(|count| Figure::new("total", Count(count as u64), Role::Text)));

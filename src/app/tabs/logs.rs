@@ -1,6 +1,6 @@
 //! The latest messages of `ILogger`, newest first.
 
-use super::cell::Cell;
+use super::cell::{Cell, at};
 use super::list::{Fit, TabList, Table};
 use super::look::Look;
 use super::registry::{Descriptor, Recorded, Shows};
@@ -11,7 +11,7 @@ use crate::app::pane::RowKind;
 use crate::app::tabs::Tab;
 use crate::app::text::width;
 use crate::diagnosis::Source;
-use crate::model::{Count, CountRate, Stopwatch};
+use crate::model::{Count, CountRate};
 
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["Logs", "Logs", "Log"],
@@ -55,7 +55,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
 fn message_lines(message: &LogMessage) -> Vec<Line> {
     let facts = format!("   thread {}   event {}", message.thread, message.event_id);
     let mut lines = vec![vec![(message.logger.clone(), Role::Accent), (facts, Role::Dim)], vec![(message.text.clone(), Role::Text)]];
-    if !message.exception.is_empty() && message.exception != "{}" {
+    if !message.exception.is_empty() {
         lines.push(vec![(message.exception.clone(), Role::Warning)]);
     }
     lines.extend(arguments(&message.arguments));
@@ -82,11 +82,6 @@ fn role(level: usize) -> Role {
         3 => Role::Warning,
         _ => Role::Bad,
     }
-}
-
-/// Converts nanoseconds since the session started.
-pub(super) fn at(nanoseconds: i64) -> Stopwatch {
-    Stopwatch(std::time::Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(0)))
 }
 
 #[cfg(test)]

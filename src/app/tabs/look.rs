@@ -1,5 +1,6 @@
 //! The common input of the tabs of a recording.
 
+use super::cell::Cell;
 use super::view::{Line, Role};
 use crate::analysis::{CountersSnapshot, Counts, KernelSamples, SampleFilter};
 use crate::app::action::Action;
@@ -34,13 +35,20 @@ impl<'a> Look<'a> {
 
     /// Formats a stack frame, marked if its method is unresolved.
     pub(super) fn frame(&self, frame: &str) -> Line {
-        let mut line = vec![("at ".to_owned(), Role::Dim)];
-        if frame.starts_with("0x") {
-            line.push((format!("{frame} {}", self.unresolved()), Role::Dim));
-        } else {
-            line.push((frame.to_owned(), Role::Text));
+        let frame = match frame.starts_with("0x") {
+            true => (format!("{frame} {}", self.unresolved()), Role::Dim),
+            false => (frame.to_owned(), Role::Text),
+        };
+        vec![("at ".to_owned(), Role::Dim), frame]
+    }
+
+    /// Returns the cell of a method, marked if it is unresolved; empty if no stack was recorded.
+    pub(super) fn method(&self, name: &str) -> Cell {
+        match name {
+            "" => Cell::new("(no stack recorded)", Role::Dim),
+            _ if name.starts_with("0x") => Cell::new(format!("{name} {}", self.unresolved()), Role::Dim),
+            _ => Cell::new(name, Role::Text),
         }
-        line
     }
 
     /// Returns the mark after the address of an unresolved method.

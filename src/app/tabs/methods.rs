@@ -103,8 +103,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let counts = look.counts();
     let cpu = cpu(look);
     if counts.samples().all() == 0 && look.state.shown_thread().is_none() && cpu.is_none() {
-        let TabList { list, cursor, .. } = methods(look, Vec::new());
-        return View { empty: look.missing(Source::Samples), ..View::new(list, cursor, "") };
+        return View { empty: look.missing(Source::Samples), ..methods(look, Vec::new()).view("") };
     }
     let of_figures = match cpu {
         Some(cpu) if shows_waits(look) => figures::of_waits(look, &counts, cpu),

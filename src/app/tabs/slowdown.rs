@@ -1,14 +1,13 @@
 //! Possible causes of a slow process, the worst first.
 
-use super::registry::{Descriptor, Recorded, Shows};
-use crate::app::action::Context;
-use crate::app::action::{Action, ENTER, Entry, Run::Do, details, places, recorded};
 use std::time::Duration;
 
 use super::cell::Cell;
 use super::list::{Fit, TabList, Table};
 use super::look::Look;
+use super::registry::{Descriptor, Recorded, Shows};
 use super::view::{Head, Line, Role, Side, Sign, View};
+use crate::app::action::{Action, Context, ENTER, Entry, Run::Do, details, places, recorded};
 use crate::app::pane::RowKind;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
@@ -52,7 +51,23 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         head.push(("   events are missing: figures are too low".to_owned(), Role::Warning));
     }
     let of = state.row_kind();
-    let TabList { list, cursor, selected } = Table::new(all, |slowdown: &Slowdown| slowdown.cause.title().to_owned())
+    let TabList { list, cursor, selected } = placed(look, all);
+    let side = selected.as_ref().map(|slowdown| {
+        let role = if slowdown.is_problem() { Role::Strong } else { Role::Text };
+        let advice = format!("{}: tab {}", key(slowdown, of), tab(slowdown.cause).titles()[0]);
+        Side { wide: u16::MAX, ..Side::text(vec![vec![(slowdown.text.clone(), role)], vec![(advice, Role::Dim)]]) }
+    });
+    View {
+        head: vec![Head::Text(head)],
+        side,
+        copy: selected.map(|slowdown| ("cause", slowdown.text)),
+        ..View::new(list, cursor, "No cause matches the filter.")
+    }
+}
+
+fn placed(look: Look<'_>, causes: Vec<Slowdown>) -> TabList<'_, Slowdown> {
+    let of = look.state.row_kind();
+    Table::new(causes, |slowdown: &Slowdown| slowdown.cause.title().to_owned())
         .column("", 1, Fit::Left, |slowdown| match slowdown.severity {
             Some(_) if slowdown.is_problem() => Cell::Sign(Sign::Trouble, Role::Bad),
             Some(_) => Cell::Sign(Sign::Yes, Role::Good),
@@ -71,18 +86,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         .column("FOUND", 0, Fit::Left, |slowdown| {
             Cell::new(&slowdown.text, if slowdown.severity.is_some() { Role::Text } else { Role::Dim })
         })
-        .place(state, Tab::Slowdown);
-    let side = selected.as_ref().map(|slowdown| {
-        let role = if slowdown.is_problem() { Role::Strong } else { Role::Text };
-        let advice = format!("{}: tab {}", key(slowdown, of), tab(slowdown.cause).titles()[0]);
-        Side { wide: u16::MAX, ..Side::text(vec![vec![(slowdown.text.clone(), role)], vec![(advice, Role::Dim)]]) }
-    });
-    View {
-        head: vec![Head::Text(head)],
-        side,
-        copy: selected.map(|slowdown| ("cause", slowdown.text)),
-        ..View::new(list, cursor, "No cause matches the filter.")
-    }
+        .place(look.state, Tab::Slowdown)
 }
 
 fn tab(cause: Cause) -> Tab {
@@ -107,11 +111,10 @@ fn key(slowdown: &Slowdown, of: RowKind) -> &'static str {
 fn causes(look: Look<'_>) -> Vec<Slowdown> {
     let recording = &look.tracked.value;
     let runtime = look.state.selected().and_then(|row| row.process.runtime.as_ref()).map(RuntimeVersion::major);
-    let elapsed = recording.elapsed;
     slowdowns(&Evidence {
         analysis: look.analysis,
         threads: &recording.threads,
-        elapsed,
+        elapsed: recording.elapsed,
         recorded: &recording.what,
         runtime,
         cpu_constraints: recording.cpu_constraints,
@@ -122,13 +125,7 @@ fn causes(look: Look<'_>) -> Vec<Slowdown> {
 impl State {
     /// Opens the tab of the selected cause.
     pub(in crate::app) fn open_cause(&mut self) {
-        let cause = Look::new(self).and_then(|look| {
-            let causes = causes(look);
-            let at = self.view_cursor(Tab::Slowdown);
-            let title = self.view_of(Tab::Slowdown)?.list.id(at.at);
-            causes.into_iter().find(|slowdown| slowdown.cause.title() == title)
-        });
-        if let Some(slowdown) = cause {
+        if let Some(slowdown) = Look::new(self).and_then(|look| placed(look, causes(look)).selected) {
             self.tab = tab(slowdown.cause);
         }
     }

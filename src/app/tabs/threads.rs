@@ -1,19 +1,16 @@
 //! The threads, next to lock contention and the thread pool.
 
-use super::live;
-use super::registry::{Descriptor, Live, Recorded, Shows};
-use crate::app::action::Context;
-use crate::app::pane::RowKind;
 use std::time::Duration;
 
-use super::cell::Cell;
-use super::list::{Fit, Rows, TabList, Table};
-use super::live::{listed, state_of};
-use super::logs::at;
+use super::cell::{Cell, at, nanoseconds};
+use super::list::{Fit, Rows, Table};
+use super::live::{self, listed, state_of};
 use super::look::Look;
+use super::registry::{Descriptor, Live, Recorded, Shows};
 use super::view::{Chart, Figure, Head, Role, Side, View};
 use crate::analysis::{Adjustment, ContentionSite, ContentionSnapshot, Counts, SampleCount, SampleFilter, ThreadId, ThreadPoolSnapshot};
-use crate::app::action::Action;
+use crate::app::action::{Action, Context};
+use crate::app::pane::RowKind;
 use crate::app::sampling::ThreadRow;
 use crate::app::tabs::Tab;
 use crate::app::top_frames::TopFrames;
@@ -59,9 +56,11 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         head.push(Head::text(format!("{}{unknown}.  {methods} and {key}: methods of one thread", times(look)), Role::Dim));
     }
     let live = look.state.details.threads.rows().filter(|_| rows.is_empty() && !look.has_ended());
-    let TabList { list, cursor, .. } = match live {
-        Some(threads) => listed(look.state, threads).place(look.state, Tab::Threads).untyped(),
-        None => threads(look, rows).place(look.state, Tab::Threads).untyped(),
+    let is_filtered = !look.state.views.filter(Tab::Threads).is_empty();
+    let empty = if is_filtered { "Nothing matches the filter." } else { "" };
+    let view = match live {
+        Some(threads) => listed(look.state, threads).place(look.state, Tab::Threads).view(empty),
+        None => threads(look, rows).place(look.state, Tab::Threads).view(empty),
     };
     let beside = [(locks.count > 0).then(|| sites(look, locks).finish()), (!pool.recent.is_empty()).then(|| adjustments(pool))];
     let lists: Vec<_> = beside.into_iter().flatten().collect();
@@ -79,13 +78,12 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         line: &locks.count_over_time,
         keeps_value: false,
     };
-    let is_filtered = !look.state.views.filter(Tab::Threads).is_empty();
     View {
         head,
         // Figures that were not recorded must not be drawn as zero.
         charts: [pool.workers.map(|_| workers), (locks.count > 0).then_some(waits)].into_iter().flatten().collect(),
         side: (!lists.is_empty()).then(|| Side { lists, wide: 110, ..Side::text(Vec::new()) }),
-        ..View::new(list, cursor, if is_filtered { "Nothing matches the filter." } else { "" })
+        ..view
     }
 }
 
@@ -152,10 +150,7 @@ fn lock_figures(look: Look<'_>, locks: &ContentionSnapshot) -> Vec<Figure> {
         all.push(Figure::new("unfinished", locks.waiting, Role::Warning));
     }
     all.push(Figure::new("max", Nanoseconds(locks.longest_ns), Role::Strong));
-    if let Some([p50, p95, _]) = locks.quantiles_ns {
-        all.push(Figure::new("p95", Nanoseconds(p95), Role::Text));
-        all.push(Figure::new("p50", Nanoseconds(p50), Role::Text));
-    }
+    all.extend(locks.quantiles_ns.into_iter().flat_map(Figure::quantiles));
     all.push(Figure::new("total", Nanoseconds(locks.wait_ns), Role::Text));
     all.push(Figure::new("max concurrent", locks.most_waiting, Role::Text));
     all
@@ -170,11 +165,7 @@ fn sites<'a>(look: Look<'a>, locks: &'a ContentionSnapshot) -> Table<'a, &'a Con
             Cell::known((site.unfinished > 0).then_some(Count(site.unfinished)), Role::Warning)
         })
         .column("MAX", 7, Fit::Right, |site| Cell::new(Nanoseconds(site.longest_ns), Role::Text))
-        .column("WAITING METHOD", 0, Fit::Name, move |site| match site.method.as_str() {
-            "" => Cell::new("(no stack recorded)", Role::Dim),
-            name if name.starts_with("0x") => Cell::new(format!("{name} {}", look.unresolved()), Role::Dim),
-            name => Cell::new(name, Role::Text),
-        })
+        .column("WAITING METHOD", 0, Fit::Name, move |site| look.method(&site.method))
 }
 
 /// Lists the latest adjustments of the number of workers.
@@ -194,12 +185,11 @@ fn adjustments(pool: &ThreadPoolSnapshot) -> Rows<'_> {
 pub(super) fn threads<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a, ThreadRow<'a>> {
     let tops = look.state.top_frames();
     let Some(cpu) = look.analysis.cpu_time(true) else { return sampled(look, rows, tops) };
-    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    let all = ns(cpu.threads.iter().map(|thread| thread.cpu).sum());
+    let all = nanoseconds(cpu.threads.iter().map(|thread| thread.cpu).sum()).0;
     // Exact if the kernel reports it.
     let of = move |row: &ThreadRow<'_>| match row.thread {
         None if all > 0 => all,
-        _ => row.cpu.map_or(row.samples.all_ns(), |cpu| ns(cpu.cpu)),
+        _ => row.cpu.map_or(row.samples.all_ns(), |cpu| nanoseconds(cpu.cpu).0),
     };
     let shown = look.state.shown_thread();
     Table::new(rows, |row: &ThreadRow<'_>| format!("{:?}", row.thread))
@@ -281,9 +271,7 @@ fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>, tops: TopFrames<'a>) ->
             let tops = tops.clone();
             move |row| top_frame(&tops, row.thread)
         })
-        .column_if(has_usage, "CPU", 7, Fit::Right, |row| {
-            Cell::known(row.usage.map(|usage| Nanoseconds(u64::try_from(usage.cpu.as_nanos()).unwrap_or(u64::MAX))), Role::Bytes)
-        })
+        .column_if(has_usage, "CPU", 7, Fit::Right, |row| Cell::known(row.usage.map(|usage| nanoseconds(usage.cpu)), Role::Bytes))
         .column_if(has_usage && is_live, "STATE", 9, Fit::Left, |row| row.usage.map_or(Cell::EMPTY, state_of))
         .column("SAMPLED", 9, Fit::Right, move |row| sample_age(&tops, row.thread))
         .column("", 12, Fit::Left, move |row| match row.thread {

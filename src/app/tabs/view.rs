@@ -1,10 +1,11 @@
 //! The content of a tab, independent of layout and colors.
 
-use super::list::Rows;
+use super::list::{Rows, Table};
 use super::overview::Graph;
 use crate::analysis::Timeline;
 use crate::app::cursor::Cursor;
 use crate::app::findings::Finding;
+use crate::model::Nanoseconds;
 
 /// The meaning of a style; themes define its colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +57,11 @@ pub struct Figure {
 impl Figure {
     pub(super) fn new(label: &'static str, value: impl ToString, role: Role) -> Self {
         Self { label, value: value.to_string(), role }
+    }
+
+    /// Returns the figures for quantiles 0.95 and 0.5 of a duration.
+    pub(super) fn quantiles([p50, p95, _]: [u64; 3]) -> [Self; 2] {
+        [("p95", p95), ("p50", p50)].map(|(label, ns)| Self::new(label, Nanoseconds(ns), Role::Text))
     }
 }
 
@@ -157,6 +163,11 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
+    /// Creates a view with only a text.
+    pub(super) fn without_rows(text: impl Into<String>) -> Self {
+        Self::new(Table::new(Vec::new(), |(): &()| String::new()).finish(), Cursor::default(), text)
+    }
+
     /// Creates a view with only a list.
     pub(super) fn new(list: Rows<'a>, cursor: Cursor, empty: impl Into<String>) -> Self {
         Self {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::super::cell::nanoseconds;
 use super::super::look::Look;
 use super::super::threads::core_share;
 use super::super::view::{Figure, Role};
@@ -14,7 +15,7 @@ pub(super) fn of_waits(look: Look<'_>, counts: &Counts<'_>, cpu: &CpuTime) -> Ve
     let samples = counts.samples();
     let mut all = vec![Figure::new("blocked", Nanoseconds(samples.all_ns()), Role::Strong)];
     if !cpu.idle.is_zero() && look.state.shown_thread().is_none() {
-        all.push(Figure::new("idle threads hidden", Nanoseconds(u64::try_from(cpu.idle.as_nanos()).unwrap_or(u64::MAX)), Role::Text));
+        all.push(Figure::new("idle threads hidden", nanoseconds(cpu.idle), Role::Text));
     }
     let outside_managed = counts.own_of(0).all_ns();
     if outside_managed > 0 {

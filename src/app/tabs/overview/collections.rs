@@ -32,7 +32,7 @@ fn pauses(counters: &CountersSnapshot, marks: &[GcMark]) -> Option<Graph> {
     let mut drawn = Vec::new();
     // The newest pauses can be more recent than the newest counter values.
     for mark in marks.iter().filter(|mark| mark.at <= newest) {
-        let (ago, value) = ((newest - mark.at) as f64 / SECOND as f64, mark.pause_ns as f64 / MILLISECOND);
+        let (ago, value) = (newest.saturating_sub(mark.at) as f64 / SECOND as f64, mark.pause_ns as f64 / MILLISECOND);
         let Some(second) = longest.iter_mut().rev().nth(ago as usize) else { continue };
         *second = second.max(value);
         let generation = mark.generation.min(2);

@@ -2,7 +2,8 @@
 
 use super::collections::collections;
 use super::requests::{durations, requests};
-use crate::analysis::{CounterSnapshot, CountersSnapshot};
+use crate::analysis::{CounterKind, CounterSnapshot, CountersSnapshot};
+use crate::app::health::runtime_counter;
 use crate::app::state::State;
 use crate::app::tabs::view::Role;
 use crate::app::usage::History;
@@ -56,7 +57,7 @@ impl State {
             Some(Graph { title, now: format!("{}{more}", unit(now)), unit, layers, marks: Vec::new() })
         };
         let figure = |title, unit, role, counter: Option<&CounterSnapshot>| single(title, unit, role, &history(counter?), String::new());
-        let of = |name: &str| counters.and_then(|counters| crate::app::health::runtime_counter(counters, name));
+        let of = |name: &str| runtime_counter(counters?, name);
         let either = |one: &str, other: &str| of(one).or_else(|| of(other));
         let bytes: fn(f64) -> String = |value| Bytes(value as u64).to_string();
         let count: fn(f64) -> String = |value| Count(value as u64).to_string();
@@ -111,12 +112,19 @@ const MEGABYTE: f64 = 1e6;
 const GC_IDLE_SECONDS: usize = 10;
 const SECOND: i64 = 1_000_000_000;
 
-/// Returns the history of a counter. The first value of a monotonic counter is skipped: it can be the total since process start.
+/// Returns the history of a counter. The first value of a monotonic counter is skipped if there are others: it can be the total since process
+/// start.
+pub(in crate::app::tabs) fn rates(counter: &CounterSnapshot) -> &[(i64, f64)] {
+    match counter.history.as_slice() {
+        [_, others @ ..] if counter.kind == CounterKind::Counter && !others.is_empty() => others,
+        all => all,
+    }
+}
+
+/// Returns the history of a counter in bytes instead of megabytes, see [`rates`].
 pub(super) fn history(counter: &CounterSnapshot) -> History {
-    use crate::analysis::CounterKind;
-    let skipped = usize::from(counter.kind == CounterKind::Counter).min(counter.history.len().saturating_sub(1));
     let scale = if counter.unit == "MB" { MEGABYTE } else { 1.0 };
-    counter.history.iter().skip(skipped).map(|(at, value)| (*at, value * scale)).collect()
+    rates(counter).iter().map(|(at, value)| (*at, value * scale)).collect()
 }
 
 /// Resamples to one value per second up to the newest. A value applies to the time since the previous one.
@@ -141,7 +149,7 @@ pub(super) fn seconds(history: &[(i64, f64)]) -> Vec<f64> {
 fn heap(counters: &CountersSnapshot) -> Option<Graph> {
     const PARTS: [(&str, &str); 5] =
         [("gen 2", "gen-2-size"), ("LOH", "loh-size"), ("POH", "poh-size"), ("gen 1", "gen-1-size"), ("gen 0", "gen-0-size")];
-    let of = |name| crate::app::health::runtime_counter(counters, name);
+    let of = |name| runtime_counter(counters, name);
     let total = of("gc-heap-size").or_else(|| of("dotnet.gc.last_collection.heap.size"))?;
     let whole = seconds(&history(total));
     let now = Bytes(*whole.last()? as u64).to_string();
@@ -176,8 +184,7 @@ fn heap(counters: &CountersSnapshot) -> Option<Graph> {
 fn gc_time(share: Option<&CounterSnapshot>, collections: Option<&CounterSnapshot>) -> Option<Graph> {
     let mut values = seconds(&history(share?));
     let collected = collections.map(|counter| seconds(&history(counter))).unwrap_or_default();
-    let len = values.len();
-    for (ago, value) in values.iter_mut().rev().enumerate().take(len) {
+    for (ago, value) in values.iter_mut().rev().enumerate() {
         let end = collected.len().saturating_sub(ago);
         if end >= GC_IDLE_SECONDS && collected[end - GC_IDLE_SECONDS..end].iter().all(|rate| *rate == 0.0) {
             *value = 0.0;

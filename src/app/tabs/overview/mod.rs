@@ -7,6 +7,7 @@ mod requests;
 
 use std::path::Path;
 
+pub(super) use graphs::rates;
 pub use graphs::{Graph, Layer, Mark};
 pub use layout::{LABEL_WIDTH, OverviewLayout};
 pub(super) use requests::histogram;
@@ -77,8 +78,6 @@ impl State {
             }
             _ => None,
         };
-        let elapsed = self.pause.as_ref().map_or(self.now.unix_ms, |pause| pause.since.unix_ms);
-        let uptime = Age(std::time::Duration::from_millis(elapsed.saturating_sub(process.started_unix_ms)));
         let findings = self.findings_of_selected();
         let selected = findings.iter().position(|found| Some(found.finding.kind()) == self.details.finding).unwrap_or(0);
         Some(Overview {
@@ -87,7 +86,7 @@ impl State {
             selected,
             is_watched: counters.is_some(),
             notice,
-            facts: facts(row, watch.and_then(|watch| watch.cpu), uptime),
+            facts: facts(row, watch.and_then(|watch| watch.cpu), self.uptime(process)),
             graphs: self.graphs(process, counters),
             details: further_facts(process),
             capabilities: capabilities(process),

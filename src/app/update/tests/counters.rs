@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use crate::analysis::CounterSource;
 use crate::app::action::Context;
+use crate::app::tabs::Head;
 use crate::app::test_app::{TestApp, metered, process, published, recording};
 use crate::app::{CounterLine, CounterOrigin, Effect, Msg, Tab};
 use crate::model::{Contact, Phase, Process, Recording};
@@ -75,6 +76,23 @@ fn meters_use_a_new_session_and_are_refused_before_net_9() {
     app.send(Msg::Processes(vec![Process { runtime: None, contact: Contact::Unknown, ..process(660, "LegacyBilling") }]));
     app.press("m");
     assert_eq!(app.last_toast(), "Watching all meters needs .NET 9; the version of LegacyBilling is not known yet.");
+}
+
+/// Older runtimes include everything since process start in the first interval of a session.
+#[test]
+fn first_interval_of_a_session_is_not_a_rate() {
+    for (history, expected) in [(vec![5000.0], vec![]), (vec![5000.0, 3.0, 7.0, 4.0], vec!["rate 4/s", "peak 7/s"])] {
+        let mut counters = (*published(61.0, 4e6, 2.0, 3.0, 0.0)).clone();
+        let thrown = counters.counters.iter_mut().find(|counter| counter.name == "exception-count").unwrap();
+        (thrown.rate, thrown.history) =
+            (history.last().copied(), (1..).zip(history).map(|(second, rate)| (second * 1_000_000_000, rate)).collect());
+        let mut app = TestApp::populated(120, 40);
+        app.press("w");
+        app.publish(&[Arc::new(counters)]);
+        let view = app.state.view_of(Tab::Exceptions).unwrap();
+        let [Head::Figures(figures)] = &view.head[..] else { panic!("no figures") };
+        assert_eq!(figures.iter().map(|figure| format!("{} {}", figure.label, figure.value)).collect::<Vec<_>>(), expected);
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 use crossterm::event::KeyCode;
 
-use crate::app::action::Context;
-use crate::app::test_app::{TestApp, recording};
-use crate::app::{Effect, Focus, Msg, RowKind, Shape, Tab};
+use crate::app::action::{Action, Context, Key, KeyMap};
+use crate::app::test_app::{TestApp, options, recording, sample_processes};
+use crate::app::{Effect, Focus, Msg, Options, RowKind, Shape, Tab};
 use crate::model::{Outcome, Phase, Recording, StoppedBy};
 use crate::ui::tests::analysis::{empty, scripted};
 use crate::ui::tests::scenes::opened;
@@ -31,6 +31,19 @@ fn every_tab_has_a_key_and_a_position_in_tab_order() {
         app.press("⇥");
         assert_eq!(app.state.tab, tab);
     }
+}
+
+#[test]
+fn texts_of_a_recording_name_the_configured_key() {
+    let keys = KeyMap::new(vec![(Action::Profiles, vec![Key::parse("N").unwrap()])]).unwrap();
+    let mut app = TestApp::with(Options { keys, ..options() }, 120, 40);
+    app.send(Msg::Processes(sample_processes()));
+    app.press("t");
+    let mut analysis = (*scripted()).clone();
+    (analysis.snapshot.gc.allocations, analysis.snapshot.jit.time) = (None, None);
+    app.send(Msg::Recording(Box::new(Recording { analysis: Some(analysis.into()), ..recording(1, 42, Phase::Recording) })));
+    assert_eq!(app.state.view_of(Tab::Gc).unwrap().side.unwrap().text[0][0].0, "Profile gc-verbose (N) records allocations by type.");
+    assert_eq!(app.state.view_of(Tab::Jit).unwrap().empty.0, "Profile startup (N) records how long compilation takes.");
 }
 
 #[test]
