@@ -1,21 +1,20 @@
 //! Events by type, or single events with their fields.
 
-use super::cell::Cell;
+use super::cell::{Cell, at};
 use super::list::{Fit, TabList, Table};
 use super::look::Look;
 use super::registry::{Descriptor, Recorded, Shows};
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{Field, Filter, LiveEventFilter, SingleEvent};
-use crate::app::action::Context;
-use crate::app::action::{Action, ENTER, Entry, Run::Do, char, details, places, recorded};
+use crate::app::action::{Action, Context, ENTER, Entry, Run::Do, char, details, places, recorded};
 use crate::app::effect::Effect;
 use crate::app::pane::RowKind;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::app::text::width;
 use crate::clr::SAMPLE_PROFILER;
-use crate::model::{Bytes, Count, CountRate, EventRate, Percent, Stopwatch};
-use crate::model::{Counted, RecordingId};
+use crate::model::{Bytes, Count, CountRate, Counted, EventRate, Percent, RecordingId};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The state of the events tab.
@@ -25,8 +24,8 @@ pub struct EventsView {
     pub single: bool,
     /// Whether the fields of the selected event are shown.
     pub open: bool,
-    /// The filter last sent to the recorder.
-    pub(in crate::app) published: Option<(RecordingId, String)>,
+    /// The filter last sent to each recorder.
+    published: BTreeMap<RecordingId, String>,
 }
 
 type EventWithStack = (Arc<SingleEvent>, Arc<[String]>);
@@ -73,8 +72,7 @@ fn figures(look: Look<'_>) -> Vec<Figure> {
         Figure::new("lost", Count(rates.total_lost), if rates.total_lost > 0 { Role::Bad } else { Role::Text }),
     ];
     if let Some(gap) = rates.gaps.first() {
-        let at = Stopwatch(std::time::Duration::from_nanos(u64::try_from(gap.at).unwrap_or(0)));
-        all.push(Figure::new("last loss", at, Role::Bad));
+        all.push(Figure::new("last loss", at(gap.at), Role::Bad));
     }
     all.push(Figure::new("event types", analysis.events.len(), Role::Text));
     all.push(Figure::new("threads", Count(totals.threads), Role::Text));
@@ -121,7 +119,9 @@ fn single(look: Look<'_>) -> View<'_> {
     let empty = match (is_filtered, look.has_ended()) {
         (true, false) => "No event passes the filter so far; it applies to events from now on.",
         (true, true) => "No kept event passes the filter.",
-        (false, _) => "Only thread samples so far: type /sample to show them.",
+        (false, false) if look.analysis.snapshot.totals.events == 0 => "No events so far.",
+        (false, true) if look.analysis.snapshot.totals.events == 0 => "No events in this recording.",
+        (false, _) => "Only thread samples or rundown events so far: type /sample or /rundown to show them.",
     };
     let mut words: Line = vec![(format!("the latest {}", Count(events.len() as u64)), Role::Text)];
     if !is_filtered {
@@ -257,12 +257,11 @@ impl State {
     pub(in crate::app) fn publish_filter(&mut self) -> Option<Effect> {
         let tracked = self.shown_recording().filter(|tracked| self.tab == Tab::Events && tracked.is_active())?;
         let (id, filter) = (tracked.value.id, self.views.filter(Tab::Events).as_str());
-        let published = self.views.events.published.as_ref().filter(|(other, _)| *other == id).map_or("", |(_, filter)| filter);
-        if published == filter {
+        if self.views.events.published.get(&id).map_or("", String::as_str) == filter {
             return None;
         }
         let filter = filter.to_owned();
-        self.views.events.published = Some((id, filter.clone()));
+        self.views.events.published.insert(id, filter.clone());
         Some(Effect::FilterEvents { id, filter })
     }
 }

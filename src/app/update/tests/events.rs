@@ -2,7 +2,7 @@ use crate::app::action::Context;
 use crate::app::test_app::{TestApp, recording};
 use crate::app::{Effect, Msg, Tab};
 use crate::model::{Phase, Recording};
-use crate::ui::tests::analysis::scripted;
+use crate::ui::tests::analysis::{empty, scripted};
 
 fn recorded(keys: &str) -> TestApp {
     let mut app = TestApp::populated(120, 40);
@@ -41,6 +41,37 @@ fn event_filter_applies_to_the_view_and_the_recorder() {
     assert_eq!(filters_sent(&mut app), ["exc"]);
     app.press("/⎋");
     assert_eq!(filters_sent(&mut app), [""]);
+}
+
+/// The filter belongs to the tab, so each recorder is sent it when its recording is shown.
+#[test]
+fn event_filter_is_sent_to_each_recorder() {
+    let mut app = recorded("8f/exc⏎");
+    let other = app.state.list.at(1).unwrap().process.key;
+    app.press("⎋↓t");
+    app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), key: other, ..recording(2, 1, Phase::Recording) })));
+    let sent = |app: &mut TestApp| {
+        let of = |effect| if let Effect::FilterEvents { id, filter } = effect { Some((id.0, filter)) } else { None };
+        app.take_effects().into_iter().filter_map(of).next_back()
+    };
+    app.press("⏎8");
+    assert_eq!(sent(&mut app), Some((2, "exc".to_owned())));
+    app.press("/⎋");
+    assert_eq!(sent(&mut app), Some((2, String::new())));
+    app.press("⎋↑");
+    assert_eq!(sent(&mut app), Some((1, String::new())));
+}
+
+#[test]
+fn empty_list_of_single_events_says_what_is_known() {
+    let mut app = recorded("8f");
+    for (events, expected) in [(0, "No events so far."), (7, "Only thread samples or rundown events so far")] {
+        let mut analysis = (*empty()).clone();
+        analysis.snapshot.totals.events = events;
+        app.send(Msg::Recording(Box::new(Recording { analysis: Some(analysis.into()), ..recording(1, 43, Phase::Recording) })));
+        let text = app.state.view_of(Tab::Events).unwrap().empty.0;
+        assert!(text.starts_with(expected), "{text}");
+    }
 }
 
 #[test]
