@@ -130,9 +130,9 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         && let Some(counters) = look.counters()
     {
         let (text, role) = look.missing(Source::Activities);
-        let View { mut head, list, cursor, copy, empty, .. } = live_http::view(look.state, Some(counters));
-        head.insert(0, Head::text(text, role));
-        return View { head, copy, empty, graphs: look.state.graphs_of(&live_http::GRAPHS), ..View::new(list, cursor, "") };
+        let mut view = live_http::view(look.state, Some(counters));
+        view.head.insert(0, Head::text(text, role));
+        return View { graphs: look.state.graphs_of(&live_http::GRAPHS), ..view };
     }
     let mut figures = Vec::new();
     // Figures that were not recorded must not be shown as zero.
@@ -159,6 +159,8 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
 
     let rows = rows(activities);
     let quantile = |quantile: usize| move |row: &Row<'_>| Cell::known(row.quantiles_ns().map(|all| Nanoseconds(all[quantile])), Role::Text);
+    // The failures of connections and lookups are not among those of requests.
+    let has_failed = rows.iter().any(|row| row.failed() > 0);
     let has_failures = rows.iter().any(|row| !row.failures().is_empty());
     let has_operations = rows.iter().any(|row| matches!(row, Row::Operation(_)));
     let TabList { list, cursor, selected } = Table::new(rows, |row| row.id())
@@ -168,7 +170,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         .column("P50", 7, Fit::Right, quantile(0))
         .column("P95", 7, Fit::Right, quantile(1))
         .column("P99", 7, Fit::Right, quantile(2))
-        .column_if(failed > 0, "FAILED", 6, Fit::Right, |row| match row.failed() {
+        .column_if(has_failed, "FAILED", 6, Fit::Right, |row| match row.failed() {
             0 => Cell::EMPTY,
             failed => Cell::new(Count(failed), Role::Bad),
         })

@@ -1,5 +1,6 @@
 use crossterm::event::KeyCode;
 
+use crate::analysis::{Layer, OperationSnapshot};
 use crate::app::action::{Action, Context, Key, KeyMap};
 use crate::app::test_app::{TestApp, options, recording, sample_processes};
 use crate::app::{Effect, Focus, Msg, Options, RowKind, Shape, Tab};
@@ -44,6 +45,25 @@ fn texts_of_a_recording_name_the_configured_key() {
     app.send(Msg::Recording(Box::new(Recording { analysis: Some(analysis.into()), ..recording(1, 42, Phase::Recording) })));
     assert_eq!(app.state.view_of(Tab::Gc).unwrap().side.unwrap().text[0][0].0, "Profile gc-verbose (N) records allocations by type.");
     assert_eq!(app.state.view_of(Tab::Jit).unwrap().empty.0, "Profile startup (N) records how long compilation takes.");
+}
+
+/// Lookups and connections can fail although no request does.
+#[test]
+fn failures_of_other_operations_are_shown() {
+    for failed in [0, 2] {
+        let mut analysis = (*scripted()).clone();
+        let operations = &mut analysis.snapshot.activities.operations;
+        for operation in operations.iter_mut() {
+            (operation.failed, operation.others.failed) = (0, 0);
+            operation.subjects.iter_mut().for_each(|subject| subject.failed = 0);
+        }
+        let lookup = OperationSnapshot { name: "Resolution".to_owned(), layer: Layer::Part, failed, ..operations[0].clone() };
+        operations.push(lookup);
+        let mut app = analyzed("");
+        app.send(Msg::Recording(Box::new(Recording { analysis: Some(analysis.into()), ..recording(1, 43, Phase::Recording) })));
+        let columns = app.state.view_of(Tab::Http).unwrap().list.columns();
+        assert_eq!(columns.iter().any(|column| column.title == "FAILED"), failed > 0);
+    }
 }
 
 #[test]
