@@ -4,8 +4,7 @@ use super::cell::Cell;
 use super::list::{Fit, TabList, Table};
 use super::registry::{Descriptor, Shows};
 use super::view::{Role, Side, Sign, View};
-use crate::app::action::Context;
-use crate::app::action::{Action, ENTER, Entry, Run::Do, details, places, status};
+use crate::app::action::{Action, Context, ENTER, Entry, Run::Do, details, places, status};
 use crate::app::activity::Activity;
 use crate::app::jobs::{Job, JobKind};
 use crate::app::pane::RowKind;
@@ -105,9 +104,15 @@ fn recording(tracked: &TrackedRecording) -> (Sign, Role, String, Role) {
 fn state_of_job(job: &Job) -> (Sign, Role, String, Role) {
     match &job.ended {
         None => {
-            let words = match (&job.kind, job.percent) {
-                (JobKind::Export(file), percent) => format!("{} %  {}", percent.unwrap_or(0), file.to_string_lossy()),
-                _ => "waiting for the runtime …".to_owned(),
+            let words = match &job.kind {
+                JobKind::Export(file) => format!("{} %  {}", job.percent.unwrap_or(0), file.to_string_lossy()),
+                JobKind::HeapFile(file) => format!("writing {}", file.to_string_lossy()),
+                JobKind::Launch { .. } => "running".to_owned(),
+                JobKind::Producer(_) => "serving".to_owned(),
+                JobKind::Port(_) | JobKind::ClosePort(_) | JobKind::CleanUp => "in progress …".to_owned(),
+                JobKind::Dump(_) | JobKind::PerfMap(_) | JobKind::HeapWalk | JobKind::Resume | JobKind::Control(..) => {
+                    "waiting for the runtime …".to_owned()
+                }
             };
             (Sign::Waiting, Role::Accent, words, Role::Accent)
         }
@@ -123,5 +128,34 @@ fn state_of_job(job: &Job) -> (Sign, Role, String, Role) {
 impl State {
     pub(in crate::app) fn selected_activity(&self) -> Option<Activity<'_>> {
         placed(self).selected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::app::Ticket;
+    use crate::app::dialog::Subject;
+    use crate::app::test_app::process;
+
+    #[test]
+    fn only_jobs_of_a_runtime_wait_for_it() {
+        let subject = Subject { key: process(1, "a").key, name: "a".into() };
+        for (kind, expected) in [
+            (JobKind::HeapWalk, "waiting for the runtime …"),
+            (JobKind::Launch { line: "a".into(), output: PathBuf::new() }, "running"),
+            (JobKind::Producer(String::new()), "serving"),
+            (JobKind::HeapFile("/tmp/a.gcdump".into()), "writing /tmp/a.gcdump"),
+            (JobKind::Export("/tmp/a.json".into()), "0 %  /tmp/a.json"),
+            (JobKind::CleanUp, "in progress …"),
+        ] {
+            let (ticket, subject, output_lines) = (Ticket(1), subject.clone(), Arc::default());
+            let job = Job { ticket, subject, kind, began: Duration::ZERO, ended: None, output_lines, percent: None };
+            assert_eq!(state_of_job(&job).2, expected);
+        }
     }
 }
