@@ -17,8 +17,7 @@ use crate::app::pane::RowKind;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::app::update;
-use crate::model::FileKind;
-use crate::model::{Bytes, Count, Counted, Percent, Stopwatch};
+use crate::model::{Bytes, Count, Counted, FileKind, Percent, Stopwatch};
 
 /// The state of the heap tab.
 #[derive(Debug, Default)]
@@ -72,10 +71,7 @@ pub(super) fn view(state: &State) -> View<'_> {
     let view = match heap.map(|heap| (&heap.before, &heap.last)) {
         Some((Some(before), Some(last))) if state.views.heap.difference => difference(state, before, last),
         Some((_, Some(last))) => histogram(state, &last.found),
-        _ => {
-            let TabList { list, cursor, .. } = Table::new(Vec::new(), |(): &()| String::new()).place(state, Tab::Heap);
-            View::new(list, cursor, "")
-        }
+        _ => View::without_rows(""),
     };
     View { heading: Some(vec![heading(state, heap)]), empty: empty(state, heap), ..view }
 }
@@ -90,15 +86,15 @@ fn heading(state: &State, heap: Option<&ProcessHeap>) -> Line {
         return vec![(text, Role::Dim)];
     }
     let dim = |text: String| (text, Role::Dim);
-    let key = |key: &str| (format!("   {key}"), Role::Accent);
+    let key = (format!("   {}", state.key(Action::WalkHeap)), Role::Accent);
     match heap {
         Some(ProcessHeap { walking: Some(walking), .. }) => {
             let so_far = format!("{}, {}", Counted(walking.objects, "object"), Bytes(walking.bytes));
-            vec![("Walking the heap … ".to_owned(), Role::Accent), (so_far, Role::Strong), key("M"), dim(" cancels".to_owned())]
+            vec![("Walking the heap … ".to_owned(), Role::Accent), (so_far, Role::Strong), key, dim(" cancels".to_owned())]
         }
         Some(ProcessHeap { last: Some(last), failed, .. }) => {
             let took = last.found.took.as_secs_f64();
-            let mut line = vec![dim(format!("walked at {} in {took:.1} s", clock(last.at))), key("M"), dim(" walks it again".to_owned())];
+            let mut line = vec![dim(format!("walked at {} in {took:.1} s", clock(last.at))), key, dim(" walks it again".to_owned())];
             line.extend(failed.as_ref().map(|why| (format!("   {why}"), Role::Warning)));
             line
         }

@@ -1,5 +1,6 @@
 //! Heap walks: requested, canceled, compared, written.
 
+use crate::app::action::{Action, Key, KeyMap};
 use crate::app::test_app::{TestApp, options, process, trace_file, walked_heap};
 use crate::app::{Effect, Msg, Options, Overlay, Reply, Tab, Ticket};
 use crate::model::{FileKind, OutputName, Process, ProcessKey, RunState, TraceFile};
@@ -72,6 +73,18 @@ fn running_heap_walk_is_shown_and_canceled_by_the_same_key() {
     let failed = walk(&mut app);
     app.send(Msg::HeapWalked { ticket: failed, result: Err("no object was reported within 30 s".into()) });
     assert_eq!(app.state.view_of(Tab::Heap).unwrap().empty.0, "no object was reported within 30 s");
+}
+
+#[test]
+fn heap_texts_name_the_configured_key() {
+    let keys = KeyMap::new(vec![(Action::WalkHeap, vec![Key::parse("N").unwrap()])]).unwrap();
+    let mut app = TestApp::with(Options { keys, ..options() }, 120, 40);
+    app.send(Msg::Processes(vec![process(4242, "OrderService")]));
+    app.press("Ny⏎");
+    assert!(heading(&app).ends_with("   N cancels"), "{}", heading(&app));
+    let ticket = app.last_ticket().unwrap();
+    app.send(Msg::HeapWalked { ticket, result: Ok(walked_heap(1)) });
+    assert!(heading(&app).ends_with("   N walks it again"), "{}", heading(&app));
 }
 
 #[test]
