@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 
 use super::list::Column;
 use super::view::{Figure, Head, Line, View};
+use crate::app::mode::LinePurpose;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::app::text::{width, wrap};
@@ -109,7 +110,7 @@ impl State {
 
     /// Returns whether the list of a tab is filtered, or its filter is being typed.
     fn is_filtered(&self, tab: Tab) -> bool {
-        !self.views.filter(tab).as_str().is_empty() || self.line.is_some()
+        !self.views.filter(tab).as_str().is_empty() || self.line.as_ref().is_some_and(|line| line.purpose == LinePurpose::Tab)
     }
 }
 

@@ -67,6 +67,19 @@ fn failures_of_other_operations_are_shown() {
 }
 
 #[test]
+fn the_tab_stays_in_place_while_processes_are_filtered() {
+    let mut app = analyzed("0⎋");
+    let place = |app: &TestApp| app.state.tab_view().unwrap().1.list;
+    let before = place(&app);
+    app.press("/");
+    assert_eq!(place(&app), before);
+    app.press("⎋⏎");
+    let before = place(&app);
+    app.press("/");
+    assert_eq!(place(&app).y, before.y + 1, "the filter of the tab takes a line");
+}
+
+#[test]
 fn file_tabs_are_numbered_in_display_order() {
     let mut app = opened(120, 40);
     app.state.focus = Focus::Detail;
