@@ -4,15 +4,14 @@ use super::cell::Cell;
 use super::list::{Fit, TabList, Table};
 use super::registry::{Descriptor, Shows};
 use super::view::{Head, Role, View};
-use crate::app::action::Context;
-use crate::app::action::{Action, Entry, Run::Do, Status, char, details, places, ready_if};
+use crate::app::action::{Action, Context, Entry, Run::Do, Status, char, details, places, ready_if};
 use crate::app::details::Answer;
 use crate::app::pane::RowKind;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::app::text::width;
 use crate::app::update::panes;
-use crate::model::Variable;
+use crate::model::{Counted, Variable};
 
 /// Maximum width of names, and the width they shrink to.
 const MAX_NAME_WIDTH: u16 = 40;
@@ -37,10 +36,9 @@ pub(super) fn view(state: &State) -> View<'_> {
     let variables = variables(state);
     let (all, secrets) = (variables.len(), variables.iter().filter(|variable| variable.is_secret()).count());
     let shown = if list.len() < all { format!("{} of ", list.len()) } else { String::new() };
-    let plural = |count: usize| if count == 1 { "" } else { "s" };
-    let mut count = format!("{shown}{all} variable{}", plural(all));
+    let mut count = format!("{shown}{:#}", Counted(all as u64, "variable"));
     if secrets > 0 {
-        count.push_str(&format!(", {secrets} secret{}", plural(secrets)));
+        count.push_str(&format!(", {:#}", Counted(secrets as u64, "secret")));
     }
     View {
         heading: Some(Vec::new()),

@@ -3,7 +3,7 @@ use crossterm::event::KeyCode;
 use crate::analysis::{Layer, OperationSnapshot};
 use crate::app::action::{Action, Context, Key, KeyMap};
 use crate::app::test_app::{TestApp, options, recording, sample_processes};
-use crate::app::{Effect, Focus, Msg, Options, RowKind, Shape, Tab};
+use crate::app::{Answer, Effect, Focus, Msg, Options, RowKind, Shape, Tab};
 use crate::model::{Outcome, Phase, Recording, StoppedBy};
 use crate::ui::tests::analysis::{empty, scripted};
 use crate::ui::tests::scenes::opened;
@@ -77,6 +77,19 @@ fn the_tab_stays_in_place_while_processes_are_filtered() {
     let before = place(&app);
     app.press("/");
     assert_eq!(place(&app).y, before.y + 1, "the filter of the tab takes a line");
+}
+
+#[test]
+fn masked_values_do_not_prevent_sorting_by_value() {
+    let mut app = TestApp::populated(120, 40);
+    for name in ["A_PASSWORD", "A_PLACE"] {
+        let variable = crate::ipc::Variable { name: name.to_owned(), value: "x".to_owned() };
+        let variable = crate::model::Variable::new(&variable, &crate::model::SecretPatterns::default());
+        assert_eq!(variable.is_secret(), name == "A_PASSWORD");
+        app.state.details.environment = Answer::Received(vec![variable]);
+        let columns = app.state.view_of(Tab::Environment).unwrap().list.columns();
+        assert!(columns.iter().all(|column| column.sortable), "{name}");
+    }
 }
 
 #[test]
