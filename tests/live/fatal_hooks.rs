@@ -29,7 +29,7 @@ pub(crate) fn bad_hooks(runtime: &Runtime, place: &Path) -> Vec<(PathBuf, &'stat
         (file("text.dll", b"MZ, and no assembly"), "is not a .NET assembly"),
         (file("cut.dll", &hook[..hook.len() / 2]), ""),
         (file("class.dll", &renamed("StartupHook", "StartupHoop")), "has no class StartupHook in the global namespace"),
-        (file("method.dll", &renamed("Initialize", "Initialize")), "has no method `static void Initialize()`"),
+        (file("method.dll", &renamed("Initialize", "Initializf")), "has no method `static void Initialize()`"),
         (file("a:b/hook.dll", &hook), "has a ':' in its path"),
         ("/".into(), ""),
         ("/dev/zero".into(), "is not a regular file"),

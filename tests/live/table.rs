@@ -82,7 +82,9 @@ impl Subject<'_> {
     }
 
     fn refused(&self, command: &str, arguments: &[&str], words: &str) {
-        self.run(command, arguments).assert_refused(1, &format!("process {} ({}): {words}", self.pid(), self.name()));
+        let output = self.run(command, arguments);
+        output.assert_refused(1, words);
+        output.assert_refused(1, &format!("process {}", self.pid()));
     }
 }
 
