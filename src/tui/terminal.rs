@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::queue;
 use crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate, SetTitle, disable_raw_mode, enable_raw_mode};
-use ratatui::Frame;
 use ratatui::backend::Backend;
+use ratatui::{Frame, Viewport};
 
 use super::background;
 use super::tty::{FrameBackend, Tty};
@@ -99,6 +100,8 @@ pub(super) struct Terminal {
     device: Arc<Device>,
     options: TerminalOptions,
     title: String,
+    /// Position of the cursor; `None` if it is hidden.
+    cursor: Option<(u16, u16)>,
     /// Number of bytes that the backend writes for an unchanged frame: it still resets the style.
     nothing: usize,
 }
@@ -108,13 +111,7 @@ impl Terminal {
     ///
     /// With `asks_background` the background color is queried; the answer arrives with the keys.
     pub(super) fn enter(device: Arc<Device>, options: TerminalOptions, asks_background: bool) -> io::Result<Self> {
-        let buffer = FrameBuffer::default();
-        let mut backend = device.tty.backend(buffer.clone());
-        backend.draw(std::iter::empty())?;
-        let nothing = buffer.bytes().len();
-        buffer.bytes().clear();
-        let inner = ratatui::Terminal::new(backend)?;
-        let mut terminal = Self { inner, buffer, unwritten: Vec::new(), device, options, title: String::new(), nothing };
+        let mut terminal = Self::new(device, options, Viewport::Fullscreen)?;
         terminal.set_up()?;
         if asks_background {
             terminal.buffer.write_all(background::QUERY)?;
@@ -123,20 +120,37 @@ impl Terminal {
         Ok(terminal)
     }
 
+    fn new(device: Arc<Device>, options: TerminalOptions, viewport: Viewport) -> io::Result<Self> {
+        let buffer = FrameBuffer::default();
+        let mut backend = device.tty.backend(buffer.clone());
+        backend.draw(std::iter::empty())?;
+        let nothing = buffer.bytes().len();
+        buffer.bytes().clear();
+        let inner = ratatui::Terminal::with_options(backend, ratatui::TerminalOptions { viewport })?;
+        Ok(Self { inner, buffer, unwritten: Vec::new(), device, options, title: String::new(), cursor: None, nothing })
+    }
+
     fn set_up(&mut self) -> io::Result<()> {
         // A shell may have used the terminal in the meantime.
         let _ = disable_raw_mode();
         enable_raw_mode()?;
         self.device.is_set_up.store(true, Ordering::SeqCst);
         self.device.tty.set_up(self.options.mouse)?;
-        self.device.titled.store(self.options.title, Ordering::SeqCst);
-        self.title.clear();
         self.unwritten.clear();
+        self.compose_set_up()?;
+        self.send()
+    }
+
+    /// Puts the sequences that set up the terminal into the buffer.
+    fn compose_set_up(&mut self) -> io::Result<()> {
+        self.title.clear();
+        self.cursor = None;
         self.buffer.bytes().clear();
         self.buffer.write_all(SET_UP)?;
         self.buffer.write_all(if self.options.mouse { SET_UP_MOUSE } else { b"" })?;
-        self.buffer.write_all(if self.options.title { SAVE_TITLE } else { b"" })?;
-        self.send()
+        // Saved once until it is restored: a second time, it would be the title of the dashboard.
+        let saves_title = self.options.title && !self.device.titled.swap(true, Ordering::SeqCst);
+        self.buffer.write_all(if saves_title { SAVE_TITLE } else { b"" })
     }
 
     /// Restores the terminal until [`Self::resume`].
@@ -162,28 +176,40 @@ impl Terminal {
         !self.unwritten.is_empty()
     }
 
-    /// Draws one frame with one write, inside a synchronized update, and with none if nothing changed. Returns the number of bytes written; `None`
-    /// if the console is drawn by API calls.
+    /// Draws one frame with one write, inside a synchronized update, and with none if nothing changed. `view` returns the position of the cursor,
+    /// which is hidden otherwise. Returns the number of bytes written; `None` if the console is drawn by API calls.
     ///
     /// Must not be called while [`Self::has_unwritten_output`].
-    pub(super) fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<Option<usize>> {
-        queue!(self.buffer, BeginSynchronizedUpdate)?;
-        let before = self.buffer.bytes().len();
-        self.inner.autoresize()?;
-        view(&mut self.inner.get_frame());
-        self.inner.flush()?;
-        self.inner.swap_buffers();
+    pub(super) fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>) -> Option<(u16, u16)>) -> io::Result<Option<usize>> {
+        self.compose(view)?;
         if !self.interprets_sequences() {
             self.buffer.bytes().clear();
             return Ok(None);
         }
-        if self.buffer.bytes().len() - before <= self.nothing {
-            self.buffer.bytes().clear();
-            return Ok(Some(0));
-        }
-        queue!(self.buffer, EndSynchronizedUpdate)?;
         let bytes = self.buffer.bytes().len();
         self.send().map(|()| Some(bytes))
+    }
+
+    /// Puts the changes since the last frame into the buffer.
+    fn compose(&mut self, view: impl FnOnce(&mut Frame<'_>) -> Option<(u16, u16)>) -> io::Result<()> {
+        queue!(self.buffer, BeginSynchronizedUpdate)?;
+        let before = self.buffer.bytes().len();
+        self.inner.autoresize()?;
+        let cursor = view(&mut self.inner.get_frame());
+        self.inner.flush()?;
+        self.inner.swap_buffers();
+        if self.buffer.bytes().len() - before <= self.nothing && cursor == self.cursor {
+            self.buffer.bytes().clear();
+            return Ok(());
+        }
+        match cursor {
+            // Drawing has moved it.
+            Some((x, y)) => queue!(self.buffer, MoveTo(x, y), Show)?,
+            None if self.cursor.is_some() => queue!(self.buffer, Hide)?,
+            None => {}
+        }
+        self.cursor = cursor;
+        queue!(self.buffer, EndSynchronizedUpdate)
     }
 
     /// Whether escape sequences have an effect.
@@ -234,5 +260,57 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         self.device.restore();
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use ratatui::layout::Rect;
+
+    use super::*;
+
+    fn terminal() -> Terminal {
+        let options = TerminalOptions { mouse: false, title: true };
+        Terminal::new(Arc::new(Device::open().unwrap()), options, Viewport::Fixed(Rect::new(0, 0, 9, 2))).unwrap()
+    }
+
+    fn take(terminal: &Terminal) -> String {
+        String::from_utf8(std::mem::take(&mut *terminal.buffer.bytes())).unwrap()
+    }
+
+    #[test]
+    fn cursor_is_shown_where_the_view_puts_it() {
+        let mut terminal = terminal();
+        let mut frame = |text: &'static str, cursor| {
+            let view = |frame: &mut Frame<'_>| {
+                frame.buffer_mut().set_string(0, 0, text, ratatui::style::Style::new());
+                cursor
+            };
+            terminal.compose(view).unwrap();
+            take(&terminal)
+        };
+        let shown_at = |column: u16| format!("\x1b[1;{column}H\x1b[?25h\x1b[?2026l");
+        assert!(!frame("/", None).contains("\x1b[?25"), "set up hides it");
+        // Also if it is the only change.
+        assert!(frame("/", Some((1, 0))).ends_with(&shown_at(2)));
+        assert_eq!(frame("/", Some((1, 0))), "");
+        assert!(frame("/a", Some((2, 0))).ends_with(&shown_at(3)));
+        assert!(frame("/a", Some((1, 0))).ends_with(&shown_at(2)));
+        assert!(frame("/a", None).ends_with("\x1b[?25l\x1b[?2026l"));
+        assert_eq!(frame("/a", None), "");
+    }
+
+    #[test]
+    fn title_is_saved_once_until_it_is_restored() {
+        let mut terminal = terminal();
+        // A shell that continues the program makes it set up the terminal twice: after the stop, and on SIGCONT.
+        for (restored, saves) in [(false, true), (false, false), (true, true), (false, false)] {
+            if restored {
+                terminal.device.titled.store(false, Ordering::SeqCst);
+            }
+            terminal.compose_set_up().unwrap();
+            assert_eq!(take(&terminal).as_bytes().ends_with(SAVE_TITLE), saves);
+        }
     }
 }

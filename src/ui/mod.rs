@@ -29,12 +29,13 @@ use canvas::{Canvas, width, wrap};
 
 pub use theme::Theme;
 
-pub fn view(state: &State, theme: &Theme, frame: &mut Frame<'_>) {
+/// Draws the state. Returns the position of the terminal's cursor while something is being typed.
+pub fn view(state: &State, theme: &Theme, frame: &mut Frame<'_>) -> Option<(u16, u16)> {
     let layout = state.layout();
     let canvas = &mut Canvas::new(frame.buffer_mut(), theme);
     if layout.too_small {
         too_small(canvas, state, &layout);
-        return;
+        return None;
     }
     header::draw(canvas, state, &layout);
     let list = layout.list.as_ref().and_then(|list| table::draw(canvas, state, list));
@@ -49,10 +50,7 @@ pub fn view(state: &State, theme: &Theme, frame: &mut Frame<'_>) {
     };
     overlay::finishing(canvas, state, &layout);
     toasts::draw(canvas, state, &layout);
-    // The terminal's cursor is only visible where something is being typed.
-    if let Some(cursor) = over.or(list).or(detail) {
-        frame.set_cursor_position(cursor);
-    }
+    over.or(list).or(detail)
 }
 
 /// Draws the last line: the available keys.

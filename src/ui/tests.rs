@@ -23,7 +23,7 @@ fn scene(name: &str, width: u16, height: u16) -> TestApp {
 
 fn picture(app: &TestApp, theme: &Theme, width: u16, height: u16) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| view(&app.state, theme, frame)).unwrap();
+    terminal.draw(|frame| _ = view(&app.state, theme, frame)).unwrap();
     terminal.backend().buffer().clone()
 }
 

@@ -32,7 +32,7 @@ fn main() {
                 updates.push(begun.elapsed());
                 state.take_dirty();
                 let begun = Instant::now();
-                terminal.draw(|frame| view(&state, &theme, frame)).unwrap();
+                terminal.draw(|frame| _ = view(&state, &theme, frame)).unwrap();
                 draws.push(begun.elapsed());
             }
             // Once the CPU sparklines are flat too, applying the same list again changes nothing.

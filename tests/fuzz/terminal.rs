@@ -87,7 +87,7 @@ pub(crate) fn keys(bytes: &[u8]) {
             now.unix_ms += 700;
         }
     }
-    terminal.draw(|frame| view(&state, &Theme::dark(), frame)).unwrap();
+    terminal.draw(|frame| _ = view(&state, &Theme::dark(), frame)).unwrap();
 }
 
 fn process(pid: u32) -> Process {

@@ -129,6 +129,6 @@ proptest! {
         let theme = crate::ui::Theme::dark();
         let (width, height) = app.state.size;
         let backend = ratatui::backend::TestBackend::new(width.max(1), height.max(1));
-        ratatui::Terminal::new(backend).unwrap().draw(|frame| crate::ui::view(&app.state, &theme, frame)).unwrap();
+        ratatui::Terminal::new(backend).unwrap().draw(|frame| _ = crate::ui::view(&app.state, &theme, frame)).unwrap();
     }
 }

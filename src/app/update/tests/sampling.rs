@@ -120,7 +120,7 @@ fn flame_graph_frames_render_names_of_any_width() {
         app.send(Msg::Recording(Recording { analysis: Some(analysis.into()), ..recording(1, 43, Phase::Recording) }.into()));
         let mut terminal = Terminal::new(TestBackend::new(width, 24)).unwrap();
         for theme in [Theme::dark(), Theme::mono().ascii()] {
-            terminal.draw(|frame| view(&app.state, &theme, frame)).unwrap();
+            terminal.draw(|frame| _ = view(&app.state, &theme, frame)).unwrap();
             let text: String = terminal.backend().buffer().content().iter().map(|cell| cell.symbol()).collect();
             assert!(!text.contains('\u{1b}'), "{width}");
         }
