@@ -36,17 +36,23 @@ pub(super) struct Heaps {
 }
 
 impl Heaps {
+    /// Walks a heap, unless it is canceled before its turn.
     pub(super) fn walk(&mut self, client: Client, process: Process, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
         let active = self.register(ticket);
         let (turn, last) = (Arc::clone(&self.turn), Arc::clone(&self.last));
         tokio::spawn(async move {
             let _turn = turn.lock().await;
+            let is_wanted = || active.load(Ordering::Relaxed) && !inbox.is_closed();
+            // Each walk costs the process a GC.
+            if !is_wanted() {
+                return;
+            }
             last.lock().unwrap_or_else(PoisonError::into_inner).take();
             let began = Instant::now();
             let on_progress = |objects, bytes| {
                 // If the loop is busy, the next report suffices.
                 let _ = inbox.try_send(Msg::HeapProgress { ticket, objects, bytes });
-                active.load(Ordering::Relaxed) && !inbox.is_closed()
+                is_wanted()
             };
             let result = match walk_heap(client, process.runtime.as_ref(), true, IDLE_TIMEOUT, on_progress).await {
                 Ok(walk) => {
@@ -125,4 +131,28 @@ fn found(walk: HeapWalk, took: Duration) -> (HeapWalk, WalkedHeap) {
     let trouble = walk.ended.as_ref().err().map(|why| SafeText::from(why.to_string()));
     let found = WalkedHeap { heap: walk.heap.clone(), retention: walk.retention(), took, trouble };
     (walk, found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ProcessKey;
+    use crate::net::endpoint::Endpoint;
+
+    #[tokio::test]
+    async fn walk_canceled_before_its_turn_sends_nothing_to_the_process() {
+        let key = ProcessKey { pid: 1, started: 1 };
+        // Connecting fails, which is reported.
+        let client = || Client::new(Endpoint { key, socket: PathBuf::from("/nonexistent/socket") });
+        for is_canceled in [false, true] {
+            let (mut heaps, (inbox, mut messages)) = (Heaps::default(), mpsc::channel(9));
+            let turn = Arc::clone(&heaps.turn).lock_owned().await;
+            heaps.walk(client(), Process::new(key), Ticket(1), inbox);
+            if is_canceled {
+                heaps.cancel(Ticket(1));
+            }
+            drop(turn);
+            assert_eq!(messages.recv().await.is_none(), is_canceled);
+        }
+    }
 }
