@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 
 /// Maximum length of a text for OSC 52. Encoding adds a third; terminals and tmux truncate longer sequences.
 pub(super) const MAX_OSC52: usize = 74_994 / 4 * 3;
@@ -42,27 +43,39 @@ pub(super) fn is_set(name: &str) -> bool {
 /// because its calls block.
 #[derive(Debug, Default)]
 pub(super) struct Desktop {
-    requests: Option<mpsc::UnboundedSender<(String, oneshot::Sender<bool>)>>,
+    requests: Option<mpsc::UnboundedSender<Request>>,
 }
 
+/// A text, and where to send the result.
+type Request = (String, oneshot::Sender<Result<(), String>>);
+
 impl Desktop {
-    /// Puts a text on the clipboard. The future resolves to whether that succeeded before the timeout.
-    pub(super) fn set(&mut self, text: String) -> impl Future<Output = bool> + use<> {
+    /// Puts a text on the clipboard. The future resolves to why that failed, if it did.
+    pub(super) fn set(&mut self, text: String) -> impl Future<Output = Result<(), String>> + use<> {
         let (answer, answered) = oneshot::channel();
-        // If the request cannot be sent, its answer is dropped, which counts as a failure.
+        // If the request cannot be sent, its answer is dropped.
         let _ = self.requests.get_or_insert_with(start).send((text, answer));
-        async move { matches!(tokio::time::timeout(CLIPBOARD_TIMEOUT, answered).await, Ok(Ok(true))) }
+        async move {
+            match timeout(CLIPBOARD_TIMEOUT, answered).await {
+                Ok(Ok(result)) => result,
+                Ok(Err(_)) => Err("the thread for the clipboard cannot be started".to_owned()),
+                Err(_) => Err("the desktop's clipboard does not respond".to_owned()),
+            }
+        }
     }
 }
 
-fn start() -> mpsc::UnboundedSender<(String, oneshot::Sender<bool>)> {
-    let (requests, mut incoming) = mpsc::unbounded_channel::<(String, oneshot::Sender<bool>)>();
+fn start() -> mpsc::UnboundedSender<Request> {
+    let (requests, mut incoming) = mpsc::unbounded_channel::<Request>();
     let serve = move || {
-        let mut clipboard = arboard::Clipboard::new().ok();
+        let mut clipboard = arboard::Clipboard::new();
         while let Some((text, answer)) = incoming.blocking_recv() {
-            let done = clipboard.as_mut().is_some_and(|clipboard| clipboard.set_text(text).is_ok());
+            let result = match &mut clipboard {
+                Ok(clipboard) => clipboard.set_text(text).map_err(|error| error.to_string()),
+                Err(error) => Err(error.to_string()),
+            };
             // After the timeout the result is no longer needed.
-            let _ = answer.send(done);
+            let _ = answer.send(result.map_err(|why| format!("the desktop's clipboard cannot be used: {why}")));
         }
     };
     // Without the thread the receiver is dropped, and every request fails at once, which is reported.
@@ -92,6 +105,6 @@ mod tests {
     async fn a_missing_clipboard_is_an_error() {
         // With or without a display: there is an answer before the timeout.
         let mut desktop = Desktop { requests: Some(mpsc::unbounded_channel().0) };
-        assert!(!desktop.set("text".to_owned()).await);
+        assert_eq!(desktop.set("text".to_owned()).await, Err("the thread for the clipboard cannot be started".to_owned()));
     }
 }

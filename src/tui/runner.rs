@@ -18,7 +18,7 @@ use super::producer::Producer;
 use super::recordings::Recordings;
 use super::watches::Watches;
 use super::work::{clean_up, close_port, control, stacks};
-use crate::app::{Clipboard, Effect, JobResult, Msg};
+use crate::app::{Clipboard, Effect, JobResult, Msg, Ticket};
 use crate::model::{OutputName, Process, ProcessKey, Recording, RecordingId, SafeText, SecretPatterns, TraceOptions, Variable};
 use crate::net::client::Client;
 use crate::net::log;
@@ -82,18 +82,16 @@ impl Drop for Runner {
 
 impl Runner {
     pub(super) fn new(clients: Option<Clients>, refresh: Duration, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) -> Self {
-        let (processes, recordings, desktop) = (HashMap::default(), Recordings::default(), Desktop::default());
-        let (watches, producer, interval) = (Watches::default(), Producer::default(), refresh.max(MIN_INTERVAL));
         Self {
             clients,
             files: Files::default(),
             heaps: Heaps::default(),
-            processes,
-            recordings,
-            watches,
-            producer,
-            interval,
-            desktop,
+            processes: HashMap::default(),
+            recordings: Recordings::default(),
+            watches: Watches::default(),
+            producer: Producer::default(),
+            interval: refresh.max(MIN_INTERVAL),
+            desktop: Desktop::default(),
             output_name: OutputName::default(),
             secrets: Arc::default(),
             wake,
@@ -212,38 +210,20 @@ impl Runner {
             Effect::FilterEvents { id, filter } => self.recordings.filter_events(id, filter),
             Effect::Dump { key, request, ticket } => {
                 let inbox = self.inbox.clone();
-                self.spawn_query(key, move |target| async move {
+                self.spawn_job(key, ticket, move |client, process| async move {
                     let report = |notice: String| drop(inbox.try_send(Msg::JobStalled { ticket, notice: notice.into() }));
-                    let result = match target {
-                        Ok((client, process)) => {
-                            session::dump(&client, &process, &request, report).await.map_err(|error| error.to_string())
-                        }
-                        Err(gone) => Err(gone),
-                    };
-                    let done = |dumped: session::Dumped| {
-                        let note = dumped.bytes.is_none().then(|| "its size cannot be read from here".into());
-                        JobResult { files: vec![shown(&dumped.reachable_path)], bytes: dumped.bytes, note }
-                    };
-                    Msg::job_done(ticket, result.map(done))
+                    let dumped = session::dump(&client, &process, &request, report).await.map_err(|error| error.to_string())?;
+                    let note = dumped.bytes.is_none().then(|| "its size cannot be read from here".into());
+                    Ok(JobResult { files: vec![SafeText::from_path(&dumped.reachable_path)], bytes: dumped.bytes, note })
                 });
             }
-            Effect::PerfMap { key, kind, ticket } => self.spawn_query(key, move |target| async move {
-                let result = match target {
-                    Ok((client, process)) => session::perf_map(&client, &process, kind).await.map_err(|error| error.to_string()),
-                    Err(gone) => Err(gone),
-                };
-                let done = |files: Vec<PathBuf>| {
-                    let note = (kind.is_some() && files.is_empty()).then(|| "its files are not visible from here yet".into());
-                    JobResult { files: files.iter().map(shown).collect(), bytes: None, note }
-                };
-                Msg::job_done(ticket, result.map(done))
+            Effect::PerfMap { key, kind, ticket } => self.spawn_job(key, ticket, move |client, process| async move {
+                let files = session::perf_map(&client, &process, kind).await.map_err(|error| error.to_string())?;
+                let note = (kind.is_some() && files.is_empty()).then(|| "its files are not visible from here yet".into());
+                Ok(JobResult { files: files.iter().map(|file| SafeText::from_path(file)).collect(), bytes: None, note })
             }),
-            Effect::Control { key, command, data, ticket } => self.spawn_query(key, move |target| async move {
-                let result = match target {
-                    Ok((client, _)) => control(&client, command, data.as_deref()).await,
-                    Err(gone) => Err(gone),
-                };
-                Msg::job_done(ticket, result.map(|()| JobResult::default()))
+            Effect::Control { key, command, data, ticket } => self.spawn_job(key, ticket, move |client, _| async move {
+                control(&client, command, data.as_deref()).await.map(|()| JobResult::default())
             }),
             Effect::Launch { words, id, options, output, ticket } => {
                 let (start, started) = oneshot::channel();
@@ -259,23 +239,22 @@ impl Runner {
             }
             Effect::ClosePort { resume, ticket } => {
                 let waiting: Vec<_> = resume.iter().filter_map(|key| self.processes.get(key).cloned()).collect();
-                let (clients, wake, inbox) = (self.clients.clone(), Arc::clone(&self.wake), self.inbox.clone());
-                tokio::spawn(async move {
+                let (clients, wake) = (self.clients.clone(), Arc::clone(&self.wake));
+                self.spawn(async move {
                     let result = match clients {
                         Some(clients) => close_port(&clients, &waiting).await.map(|()| JobResult::default()),
                         None => Ok(JobResult::default()),
                     };
                     wake.notify_one();
-                    drop(inbox.send(Msg::job_done(ticket, result)).await);
+                    Msg::job_done(ticket, result)
                 });
             }
             Effect::CleanUp { folders, ticket } => {
-                let (wake, inbox) = (Arc::clone(&self.wake), self.inbox.clone());
-                tokio::spawn(async move {
+                let wake = Arc::clone(&self.wake);
+                self.spawn(async move {
                     let removed = tokio::task::spawn_blocking(move || clean_up(&folders)).await;
                     wake.notify_one();
-                    let result = removed.unwrap_or_else(|panicked| Err(panicked.to_string()));
-                    drop(inbox.send(Msg::job_done(ticket, result)).await);
+                    Msg::job_done(ticket, removed.unwrap_or_else(|panicked| Err(panicked.to_string())))
                 });
             }
             Effect::ServeProducer { targets, profiles, ticket } => match self.directory() {
@@ -288,15 +267,12 @@ impl Runner {
             Effect::StopProducer => self.producer.stop(),
             Effect::Resume { key, ticket } => {
                 let clients = self.clients.clone();
-                self.spawn_query(key, move |target| async move {
-                    let result = match (target, clients) {
-                        (Ok((_, process)), Some(clients)) => {
-                            clients.resume(&process).await.unwrap_or(Ok(())).map_err(|error| error.to_string())
-                        }
-                        (Ok(_), None) => Ok(()),
-                        (Err(gone), _) => Err(gone),
+                self.spawn_job(key, ticket, move |_, process| async move {
+                    let resumed = match clients {
+                        Some(clients) => clients.resume(&process).await,
+                        None => None,
                     };
-                    Msg::job_done(ticket, result.map(|()| JobResult::default()))
+                    resumed.unwrap_or(Ok(())).map(|()| JobResult::default()).map_err(|error| error.to_string())
                 });
             }
             Effect::Copy { text, label } => return self.copy(text, label),
@@ -346,7 +322,7 @@ impl Runner {
         let clients = self.clients.as_ref().ok_or("recorded files are open, not processes")?;
         port::raise_file_limit();
         clients.serve(path).map_err(|error| error.to_string())?;
-        Ok(JobResult { files: vec![format!("DOTNET_DiagnosticPorts={}", shown(path)).into()], ..JobResult::default() })
+        Ok(JobResult { files: vec![format!("DOTNET_DiagnosticPorts={}", SafeText::from_path(path)).into()], ..JobResult::default() })
     }
 
     /// Spawns a task that queries a process and answers with a message.
@@ -354,40 +330,54 @@ impl Runner {
     where
         F: Future<Output = Msg> + Send + 'static,
     {
-        // One task type for all queries makes the binary smaller.
-        let query: Pin<Box<dyn Future<Output = Msg> + Send>> = Box::pin(query(self.client_of(key)));
-        let inbox = self.inbox.clone();
-        // The receiver is gone once the dashboard has quit.
-        tokio::spawn(async move { drop(inbox.send(query.await).await) });
+        self.spawn(query(self.client_of(key)));
+    }
+
+    /// Spawns a job on a process, and reports its result.
+    fn spawn_job<F>(&self, key: ProcessKey, ticket: Ticket, job: impl FnOnce(Client, Process) -> F)
+    where
+        F: Future<Output = Result<JobResult, String>> + Send + 'static,
+    {
+        let job = self.client_of(key).map(|(client, process)| job(client, process));
+        self.spawn(async move {
+            let result = match job {
+                Ok(job) => job.await,
+                Err(gone) => Err(gone),
+            };
+            Msg::job_done(ticket, result)
+        });
     }
 
     fn send(&self, msg: Msg) {
+        self.spawn(async { msg });
+    }
+
+    /// Spawns a task that answers with a message.
+    fn spawn(&self, task: impl Future<Output = Msg> + Send + 'static) {
+        // One task type for all makes the binary smaller.
+        let task: Pin<Box<dyn Future<Output = Msg> + Send>> = Box::pin(task);
         let inbox = self.inbox.clone();
-        tokio::spawn(async move { drop(inbox.send(msg).await) });
+        // The receiver is gone once the dashboard has quit.
+        tokio::spawn(async move { drop(inbox.send(task.await).await) });
     }
 
     /// Copies to the desktop's clipboard if the user is local, otherwise through the terminal.
     fn copy(&mut self, text: String, label: String) -> TerminalEffect {
-        if text.len() > MAX_OSC52 && route(is_set) == Route::Terminal {
-            self.send(Msg::Failed(format!("the {label} is too long for a terminal's clipboard ({} bytes)", text.len()).into()));
-            return TerminalEffect::Nothing;
+        match route(is_set) {
+            Route::Terminal if text.len() > MAX_OSC52 => {
+                self.send(Msg::Failed(format!("the {label} is too long for a terminal's clipboard ({} bytes)", text.len()).into()));
+            }
+            Route::Terminal => return TerminalEffect::Copy { text, label },
+            Route::Desktop => {
+                let set = self.desktop.set(text);
+                self.spawn(async move {
+                    match set.await {
+                        Ok(()) => Msg::Copied { label: label.into(), to: Clipboard::Desktop },
+                        Err(why) => Msg::Failed(format!("the {label} was not copied: {why}").into()),
+                    }
+                });
+            }
         }
-        if route(is_set) == Route::Terminal {
-            return TerminalEffect::Copy { text, label };
-        }
-        let (set, inbox) = (self.desktop.set(text), self.inbox.clone());
-        tokio::spawn(async move {
-            let msg = if set.await {
-                Msg::Copied { label: label.into(), to: Clipboard::Desktop }
-            } else {
-                Msg::Failed(format!("the {label} was not copied: the desktop's clipboard does not respond").into())
-            };
-            drop(inbox.send(msg).await);
-        });
         TerminalEffect::Nothing
     }
-}
-
-fn shown(path: impl AsRef<std::path::Path>) -> SafeText {
-    SafeText::new(&path.as_ref().to_string_lossy())
 }
