@@ -13,11 +13,9 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::sleep;
 
 use super::background::IsLight;
-use super::exit_report::{self, message};
-use super::input;
-use super::input::Input;
+use super::exit_report::{message, recordings};
+use super::input::{self, Input};
 use super::runner::{Runner, TerminalEffect};
-use super::signal_request::SignalRequest;
 use super::signals::{self, Signals};
 use super::terminal::{Device, Terminal, TerminalOptions};
 use super::ticks::Ticks;
@@ -135,6 +133,18 @@ fn directory(machine: Machine, access: Access) -> anyhow::Result<Directory> {
     Ok(directory)
 }
 
+/// A request by a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(windows, allow(dead_code, reason = "a console asks for the end alone"))]
+pub(super) enum SignalRequest {
+    End,
+    /// Release the terminal and stop until continued.
+    Suspend,
+    /// Set up the terminal again: the program was stopped and continued.
+    Resume,
+    Resize,
+}
+
 /// The way in which the user quit.
 struct Exit {
     keep_recording: bool,
@@ -156,7 +166,7 @@ async fn keep_recording(runner: &mut Runner, signals: &mut Signals) {
     if active == 0 {
         return;
     }
-    message(format_args!("{} until Ctrl-C", exit_report::continuing(active)));
+    message(format_args!("{} {} until Ctrl-C", recordings(active), if active == 1 { "continues" } else { "continue" }));
     tokio::select! {
         () = runner.recordings().wait_for_all() => return,
         () = signals.end() => {}
@@ -168,7 +178,7 @@ async fn keep_recording(runner: &mut Runner, signals: &mut Signals) {
 async fn finish(runner: &mut Runner, signals: &mut Signals) {
     let active = runner.recordings().active();
     if active > 0 {
-        message(format_args!("finishing {}; Ctrl-C skips the rest of the data", exit_report::recordings(active)));
+        message(format_args!("finishing {}; Ctrl-C skips the rest of the data", recordings(active)));
     }
     runner.recordings().finish(signals).await;
 }
@@ -207,7 +217,7 @@ impl Screen<'_> {
                 biased;
                 request = signals.next() => {
                     urgent = true;
-                    Some(match request {
+                    Some(Input::Msg(match request {
                         SignalRequest::End => Msg::Terminate,
                         SignalRequest::Suspend => {
                             self.suspend()?;
@@ -219,42 +229,30 @@ impl Screen<'_> {
                             resized()?
                         }
                         SignalRequest::Resize => resized()?,
-                    })
+                    }))
                 }
                 key = input.recv(), if is_open => {
                     urgent = true;
                     // If the channel is closed, the terminal is gone.
                     is_open = key.is_some();
-                    match key.unwrap_or(Input::Msg(Msg::Terminate)) {
-                        Input::Msg(msg) => Some(msg),
-                        Input::Background(background) => {
-                            self.apply_background(background);
-                            None
+                    Some(key.unwrap_or(Input::Msg(Msg::Terminate)))
+                }
+                Some(msg) = messages.recv() => Some(Input::Msg(msg)),
+                () = pause(frame) => None,
+                () = pause(deadline) => Some(Input::Msg(Msg::Tick)),
+            };
+            let keys = std::iter::from_fn(|| input.try_recv().ok()).take(MAX_MESSAGES).inspect(|_| urgent = true);
+            let others = std::iter::from_fn(|| messages.try_recv().ok()).take(MAX_MESSAGES).map(Input::Msg);
+            for input in first.into_iter().chain(keys).chain(others) {
+                match input {
+                    Input::Msg(msg) => {
+                        if let ControlFlow::Break(exit) = self.handle(msg)? {
+                            return Ok(exit);
                         }
                     }
-                }
-                Some(msg) = messages.recv() => Some(msg),
-                () = pause(frame) => None,
-                () = pause(deadline) => Some(Msg::Tick),
-            };
-            let mut background = None;
-            let keys =
-                std::iter::from_fn(|| input.try_recv().ok()).take(MAX_MESSAGES).inspect(|_| urgent = true).filter_map(
-                    |input| match input {
-                        Input::Msg(msg) => Some(msg),
-                        Input::Background(found) => {
-                            background = Some(found);
-                            None
-                        }
-                    },
-                );
-            let others = std::iter::from_fn(|| messages.try_recv().ok()).take(MAX_MESSAGES);
-            for msg in first.into_iter().chain(keys).chain(others) {
-                if let ControlFlow::Break(exit) = self.handle(msg)? {
-                    return Ok(exit);
+                    Input::Background(background) => self.apply_background(background),
                 }
             }
-            background.into_iter().for_each(|background| self.apply_background(background));
             self.dirty |= self.state.take_dirty();
             self.terminal.write_rest().context(OUTPUT_CLOSED)?;
             if self.dirty && !self.terminal.has_unwritten_output() && (urgent || self.until_next_frame().is_zero()) {

@@ -38,8 +38,3 @@ pub(super) fn print(recording: &Recording) {
 pub(super) fn recordings(count: usize) -> String {
     Counted(count as u64, "recording").to_string()
 }
-
-/// `1 recording continues`, `2 recordings continue`.
-pub(super) fn continuing(count: usize) -> String {
-    format!("{} {}", recordings(count), if count == 1 { "continues" } else { "continue" })
-}
