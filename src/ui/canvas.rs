@@ -17,6 +17,11 @@ use crate::model::safe;
 /// Maximum number of bytes of sanitized text in one cell.
 const MAX_CELL_BYTES: usize = 64;
 
+/// Returns the noun for a count that is drawn separately: the first one is singular.
+pub(super) fn plural(count: u64, nouns: [&'static str; 2]) -> &'static str {
+    nouns[usize::from(count != 1)]
+}
+
 /// A buffer to draw to, with a theme.
 pub(super) struct Canvas<'a> {
     buffer: &'a mut Buffer,
@@ -31,6 +36,11 @@ impl<'a> Canvas<'a> {
 
     fn ascii_if_needed<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.theme.glyphs.ascii && !text.is_ascii() { Cow::Owned(to_ascii(text)) } else { Cow::Borrowed(text) }
+    }
+
+    /// Returns the number of columns that a text takes when drawn.
+    pub(super) fn columns(&self, text: &str) -> u16 {
+        width(&self.ascii_if_needed(text))
     }
 
     /// Draws text, at most `room` columns wide; longer text is truncated and marked. Returns the number of columns used.
@@ -60,7 +70,7 @@ impl<'a> Canvas<'a> {
 
     /// Draws right-aligned text.
     pub(super) fn right(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style) {
-        let blank = room.saturating_sub(width(&self.ascii_if_needed(text)));
+        let blank = room.saturating_sub(self.columns(text));
         self.text(x + blank, y, room - blank, text, style);
     }
 
@@ -107,7 +117,7 @@ impl<'a> Canvas<'a> {
         let mut at = x;
         for grapheme in Span::raw(text).styled_graphemes(Style::new()) {
             let start = grapheme.symbol.as_ptr() as usize - text.as_ptr() as usize;
-            let columns = width(grapheme.symbol);
+            let columns = self.columns(grapheme.symbol);
             let is_cut =
                 at.saturating_add(columns) > end || at.saturating_add(columns) == end && start + grapheme.symbol.len() < text.len();
             if start >= last || is_cut {
@@ -217,20 +227,23 @@ mod tests {
 
     #[test]
     fn visible_part_of_a_match_is_highlighted() {
-        let theme = Theme::dark();
+        let (unicode, ascii) = (Theme::dark(), Theme::dark().ascii());
         // The highlight is at the matching letters; the truncation mark stands for what follows it.
-        for (text, room, range, marked) in [
-            ("abcdef", 6, 2..4, "  ##  "),
-            ("abcdef", 4, 1..2, " #    "),
-            ("abcdef", 4, 2..5, "  ##  "),
-            ("abcdef", 4, 4..5, "   #  "),
-            ("abcd", 4, 3..4, "   #  "),
-            ("日本語", 6, 3..6, "  ##  "),
-            ("日本語", 4, 6..9, "  #   "),
-            ("", 4, 0..0, "      "),
+        for (text, theme, room, range, marked) in [
+            ("abcdef", &unicode, 6, 2..4, "  ##  "),
+            ("abcdef", &unicode, 4, 1..2, " #    "),
+            ("abcdef", &unicode, 4, 2..5, "  ##  "),
+            ("abcdef", &unicode, 4, 4..5, "   #  "),
+            ("abcd", &unicode, 4, 3..4, "   #  "),
+            ("日本語", &unicode, 6, 3..6, "  ##  "),
+            ("日本語", &unicode, 4, 6..9, "  #   "),
+            ("", &unicode, 4, 0..0, "      "),
+            // Drawn as "??a" and "...a".
+            ("日本a", &ascii, 6, 6..7, "  #   "),
+            ("…a", &ascii, 6, 3..4, "   #  "),
         ] {
             let mut buffer = Buffer::empty(Rect::new(0, 0, 6, 1));
-            Canvas::new(&mut buffer, &theme).filtered(0, 0, room, text, Style::new(), std::slice::from_ref(&range));
+            Canvas::new(&mut buffer, theme).filtered(0, 0, room, text, Style::new(), std::slice::from_ref(&range));
             let is_marked = |cell: &ratatui::buffer::Cell| {
                 cell.style().fg == theme.matched.fg && cell.style().add_modifier == theme.matched.add_modifier
             };

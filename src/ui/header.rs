@@ -4,7 +4,7 @@ use crate::app::layout::Layout;
 use crate::app::{FrameStats, State};
 use crate::model::{Age, Bytes, Count, Counted};
 
-use super::canvas::{Canvas, width};
+use super::canvas::{Canvas, plural, width};
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
     let theme = canvas.theme;
@@ -40,15 +40,10 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
         attachable += usize::from(row.process.contact.is_attachable());
     }
     let dot = format!(" {} ", theme.glyphs.dot);
-    let noun = if processes == 1 { " process" } else { " processes" };
     let counts = [processes.to_string(), attachable.to_string(), recording.to_string()];
     let mut pieces = vec![("dn-top", theme.key), ("   ", theme.text)];
     let files = state.shows_files();
-    let noun = match (files, processes) {
-        (false, _) => noun,
-        (true, 1) => " file",
-        (true, _) => " files",
-    };
+    let noun = plural(processes as u64, if files { [" file", " files"] } else { [" process", " processes"] });
     if state.list.is_loaded() {
         pieces.extend([(counts[0].as_str(), theme.strong), (noun, theme.dim)]);
     }

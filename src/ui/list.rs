@@ -62,10 +62,10 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, listing: &Listing<'_>) {
     let Listing { list, cursor, focused, titled, .. } = *listing;
     let columns = list.columns();
     let slots = list.slots(area);
-    if titled {
+    let heading = u16::from(titled).min(area.height);
+    if heading > 0 {
         titles(canvas, area, &columns, &slots);
     }
-    let heading = u16::from(titled).min(area.height);
     let lines = Rect { y: area.y + heading, height: area.height - heading, ..area };
     let height = usize::from(lines.height);
     let window = cursor.unwrap_or_default().window(list.len(), height);
@@ -121,7 +121,7 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
                 Fit::Left => _ = canvas.filtered(x, y, room, &text, style, &marks),
                 Fit::Parts => _ = canvas.filtered(x, y, room, first_parts(&text, room), style, &marks),
                 Fit::Right | Fit::Id => {
-                    let blank = room.saturating_sub(width(&text));
+                    let blank = room.saturating_sub(canvas.columns(&text));
                     canvas.filtered(x + blank, y, room - blank, &text, style, &marks);
                 }
             }
@@ -156,7 +156,7 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
         }
         Cell::Node(branch, text, role) => {
             let indent = branches(canvas, Rect { width: room / 2, ..place }, &branch);
-            name(canvas, x + indent, y, room - indent, &text, theme.role(role), &filter.marks(column.field(&text)));
+            name(canvas, x + indent, y, room.saturating_sub(indent), &text, theme.role(role), &filter.marks(column.field(&text)));
         }
         Cell::Bars(values, role) => bars(canvas, place, &values, theme.role(role)),
         Cell::Sign(sign, role) => _ = canvas.text(x, y, room, theme.sign(sign), theme.role(role)),
@@ -239,14 +239,13 @@ pub(super) fn pieces(canvas: &mut Canvas<'_>, area: Rect, line: &[(impl AsRef<st
 /// Returns the part of a method's full name that fits: without the first namespaces, without all of them, or without its type. If nothing fits, the
 /// bare method name.
 pub(super) fn short_name(name: &str, room: u16) -> &str {
-    let mut rest = name;
-    while width(rest) > room {
-        match after_first_dot(rest) {
-            Some(shorter) => rest = shorter,
-            None => break,
-        }
+    if width(name) <= room {
+        return name;
     }
-    rest
+    // Measuring every part would take quadratic time for a name of a thousand parts.
+    let shorter: Vec<&str> = std::iter::successors(after_first_dot(name), |rest| after_first_dot(rest)).collect();
+    let fitting = shorter.partition_point(|rest| width(rest) > room);
+    shorter.get(fitting).or(shorter.last()).copied().unwrap_or(name)
 }
 
 /// Returns the comma-separated parts of a text that fit, and at least the first.
@@ -306,7 +305,23 @@ fn name(canvas: &mut Canvas<'_>, x: u16, y: u16, room: u16, name: &str, style: S
 
 #[cfg(test)]
 mod tests {
+    use ratatui::buffer::Buffer;
+
     use super::*;
+    use crate::app::test_app::TestApp;
+
+    #[test]
+    fn list_without_room_draws_nothing() {
+        let app = TestApp::populated(80, 24);
+        let layout = app.state.layout();
+        let table = app.state.process_table(layout.list.as_ref().unwrap());
+        let (theme, cursor) = (Theme::dark(), Some(Cursor::default()));
+        let area = Rect::new(0, 0, 80, 3);
+        let mut buffer = Buffer::empty(area);
+        let listing = Listing { list: &table, cursor, focused: true, titled: true, filter: &Filter::default() };
+        draw(&mut Canvas::new(&mut buffer, &theme), Rect { height: 0, ..area }, &listing);
+        assert_eq!(buffer, Buffer::empty(area));
+    }
 
     #[test]
     fn nearly_constant_values_are_drawn_flat() {

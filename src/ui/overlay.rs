@@ -6,6 +6,7 @@ use crate::app::action::Action;
 use crate::app::layout::Layout;
 use crate::app::tabs::phase_badge;
 use crate::app::{Overlay, PickList, State};
+use crate::model::{Bytes, Counted, Phase};
 
 use super::analysis::text;
 use super::canvas::{Canvas, wrap};
@@ -47,9 +48,8 @@ pub(super) fn finishing(canvas: &mut Canvas<'_>, state: &State, layout: &Layout)
         ("Closing the files".to_owned(), format!("Quitting in {left} s at the latest."))
     } else {
         let key = state.key(Action::Abandon);
-        let plural = if active.len() == 1 { "" } else { "s" };
         (
-            format!("Finishing {} recording{plural}", active.len()),
+            format!("Finishing {}", Counted(active.len() as u64, "recording")),
             format!("{key} quits now; the files stay readable. At most {left} s more."),
         )
     };
@@ -59,10 +59,8 @@ pub(super) fn finishing(canvas: &mut Canvas<'_>, state: &State, layout: &Layout)
         let (sign, _, role) = phase_badge(&tracked.value);
         let (sign, style) = (theme.sign(sign), theme.role(role));
         let numbers = match tracked.value.phase {
-            crate::model::Phase::Stopping { bytes, .. } if tracked.value.kernel.is_none() => {
-                format!("  {} of rundown", crate::model::Bytes(bytes))
-            }
-            crate::model::Phase::Joining { percent } => format!("  {percent} % of its CPU samples written"),
+            Phase::Stopping { bytes, .. } if tracked.value.kernel.is_none() => format!("  {} of rundown", Bytes(bytes)),
+            Phase::Joining { percent } => format!("  {percent} % of its CPU samples written"),
             _ => String::new(),
         };
         let name = format!("{} ({})", tracked.value.name, tracked.value.key.pid);

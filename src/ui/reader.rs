@@ -6,9 +6,9 @@ use crate::analysis::{Field, Filter};
 use crate::app::help::{COLUMNS, Help, HelpRow, INDENT, KEYS_WIDTH};
 use crate::app::layout::Layout;
 use crate::app::{Level, LinePurpose, OutputView, Reader, State, Toast};
-use crate::model::Stopwatch;
+use crate::model::{Counted, Stopwatch};
 
-use super::canvas::{Canvas, width, wrap};
+use super::canvas::{Canvas, width};
 use super::theme::Theme;
 
 /// Draws all keys. Returns the position of the terminal's cursor while a search is being typed.
@@ -53,15 +53,15 @@ pub(super) fn messages(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, 
         let seconds = toast.at.second_of_day();
         let (sign, style) = mark(theme, toast.level);
         let clock = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-        if y < inside.bottom() {
-            canvas.pieces(inside.x, y, inside.width, &[(&clock, theme.dim), (" ", theme.dim), (sign, style)]);
+        if y >= inside.bottom() {
+            break;
         }
-        for line in wrap(&toast.text, inside.width.saturating_sub(11)) {
-            if y < inside.bottom() {
-                canvas.text(inside.x + 11, y, inside.width.saturating_sub(11), &line, theme.text);
-            }
-            y = y.saturating_add(1);
-        }
+        canvas.pieces(inside.x, y, inside.width, &[(&clock, theme.dim), (" ", theme.dim), (sign, style)]);
+        y += canvas.wrapped(
+            Rect { x: inside.x + 11, y, width: inside.width.saturating_sub(11), height: inside.bottom() - y },
+            &toast.text,
+            theme.text,
+        );
     }
     scroll(canvas, inside, skip, all.len());
     search(canvas, state, &reader.search, layout.reader())
@@ -94,9 +94,11 @@ pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, 
     }
     // At the top, where no message covers it.
     let (sign, style, stands) = match job.map(|job| (job, &job.ended)) {
-        None => {
-            (theme.glyphs.dot, theme.accent, format!("The latest {} lines; --log FILE writes all of them to a file.", view.lines.len()))
-        }
+        None => (
+            theme.glyphs.dot,
+            theme.accent,
+            format!("The latest {}; --log FILE writes all of them to a file.", Counted(view.lines.len() as u64, "line")),
+        ),
         Some((job, None)) => (theme.glyphs.waiting, theme.accent, format!("Running for {}.", Stopwatch(job.elapsed(state.now.elapsed)))),
         Some((_, Some((_, Ok(result))))) => (theme.glyphs.yes, theme.good, format!("{}.", result.note.as_deref().unwrap_or("It ended"))),
         Some((_, Some((_, Err(reason))))) => (theme.glyphs.no, theme.bad, reason.to_string()),

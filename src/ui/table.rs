@@ -6,6 +6,7 @@ use ratatui::style::Style;
 use crate::app::action::Action;
 use crate::app::layout::ListLayout;
 use crate::app::{Column, Focus, LinePurpose, State};
+use crate::model::Counted;
 
 use super::canvas::{Canvas, width, wrap};
 use super::list::{self, Listing};
@@ -50,14 +51,13 @@ fn title(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) -> Option<
     let count = if list.filter().is_empty() { format!("{} ", list.len()) } else { format!("{} of {} ", list.len(), list.rows().len()) };
     let key = state.key(Action::CleanUp);
     let stale = match state.stale_sockets.count {
-        _ if state.shows_files() => String::new(),
         0 => String::new(),
-        1 => format!("+ 1 stale socket {} {key}: clean up ", canvas.theme.glyphs.dot),
-        count => format!("+ {count} stale sockets {} {key}: clean up ", canvas.theme.glyphs.dot),
+        _ if state.shows_files() => String::new(),
+        count => format!("+ {} {} {key}: clean up ", Counted(count as u64, "stale socket"), theme.glyphs.dot),
     };
     let tagged = match list.tagged().len() {
         0 => String::new(),
-        count => format!("{} {count} tagged ", canvas.theme.glyphs.dot),
+        count => format!("{} {count} tagged ", theme.glyphs.dot),
     };
     let heading = if state.shows_files() { " Files " } else { " Processes " };
     let used = canvas.pieces(x, y, room, &[(heading, style), (&count, theme.dim), (&tagged, theme.accent), (&stale, theme.dim)]);

@@ -2,6 +2,7 @@
 
 use ratatui::layout::Rect;
 
+use crate::app::action::Action;
 use crate::app::layout::Layout;
 use crate::app::{Level, State};
 
@@ -16,13 +17,16 @@ const LINES: usize = 4;
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
     let theme = canvas.theme;
     let screen = layout.screen;
-    let room = screen.width.saturating_sub(8).min(64);
+    let key = state.key(Action::Messages);
+    let truncated = format!(" … {key}");
+    // The frame takes seven columns.
+    let room = screen.width.saturating_sub(width(&truncated) + 7).min(64);
     let mut bottom = screen.bottom().saturating_sub(1);
     for toast in state.toasts.shown(state.now.elapsed).take(SHOWN) {
         let mut lines = wrap(&toast.text, room);
         if lines.len() > LINES {
             lines.truncate(LINES);
-            lines[LINES - 1].push_str(" … !");
+            lines[LINES - 1].push_str(&truncated);
         }
         let longest = lines.iter().map(|line| width(line)).max().unwrap_or(0).max(8);
         let height = lines.len() as u16 + 2;
@@ -37,8 +41,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
             canvas.text(inside.x + 2, y, longest, line, theme.text);
         }
         if toast.level == Level::Error {
-            let keys = [(" ! ", theme.key), ("all ", theme.dim)];
-            canvas.pieces(area.right().saturating_sub(9), area.bottom() - 1, 8, &keys);
+            let columns = width(&key) + 6;
+            let pieces = [(" ", theme.key), (&*key, theme.key), (" ", theme.key), ("all ", theme.dim)];
+            canvas.pieces(area.right().saturating_sub(columns + 2), area.bottom() - 1, columns, &pieces);
         }
         bottom -= height;
     }
