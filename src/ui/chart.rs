@@ -82,6 +82,21 @@ pub(super) fn curve(
     }
 }
 
+/// Draws a curve like [`curve`], with its time axis below; `end` labels the right end.
+pub(super) fn curve_with_axis(
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    shape: &Curve,
+    span: Span,
+    end: &str,
+    at: impl Fn(usize) -> f64,
+    lost: impl Fn(usize) -> bool,
+) {
+    let plot = Rect { height: area.height.saturating_sub(1), ..area };
+    curve(canvas, plot, shape, span, at, lost);
+    time_axis(canvas, Rect { y: plot.bottom(), height: area.height.min(1), ..area }, span, end);
+}
+
 /// Style and values by step of one layer.
 pub(super) type Layer<'a> = (Style, &'a dyn Fn(usize) -> f64);
 

@@ -3,12 +3,12 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::app::tabs::{Figure, Graph, LABEL_WIDTH, Overview, OverviewLayout};
+use crate::app::tabs::{Graph, LABEL_WIDTH, Overview, OverviewLayout};
 use crate::app::{Focus, State};
 use crate::model::Age;
 use crate::sorting::CompactSort;
 
-use super::analysis::{draw_finding, figures};
+use super::analysis::{draw_finding, figures, figures_of_tab};
 use super::canvas::{Canvas, width};
 use super::chart::{AXIS, Layer, Span, marks, plot, time_axis};
 
@@ -25,7 +25,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
     if let Some((text, role)) = &overview.notice {
         canvas.wrapped(page.take(layout.notice), text, canvas.theme.role(*role));
     }
-    facts(canvas, &overview, page.take(layout.facts));
+    figures_of_tab(canvas, page.take(layout.facts), &overview.facts);
     canvas.wrapped(page.take(layout.command), &overview.command_in(body), canvas.theme.dim);
     graphs(canvas, &overview, &layout, &mut page);
     details(canvas, &overview, &layout, body, &mut page);
@@ -68,13 +68,6 @@ fn findings(canvas: &mut Canvas<'_>, state: &State, overview: &Overview<'_>, are
     }
 }
 
-fn facts(canvas: &mut Canvas<'_>, overview: &Overview<'_>, area: Rect) {
-    let role = |figure: &Figure| (figure.label, figure.value.clone(), canvas.theme.role(figure.role));
-    let all: Vec<_> = overview.facts.iter().map(role).collect();
-    // They may use all lines of the area.
-    figures(canvas, Rect { height: area.height.saturating_mul(6), ..area }, &all);
-}
-
 fn graphs(canvas: &mut Canvas<'_>, overview: &Overview<'_>, layout: &OverviewLayout, page: &mut Page) {
     let OverviewLayout { columns, rows, height, others, .. } = *layout;
     // All graphs have the same time span.
@@ -97,8 +90,7 @@ fn graphs(canvas: &mut Canvas<'_>, overview: &Overview<'_>, layout: &OverviewLay
     let others = page.take(others);
     if others.height > 0 {
         let theme = canvas.theme;
-        let all: Vec<_> = rest.iter().map(|graph| (graph.title, graph.now.clone(), theme.text)).collect();
-        figures(canvas, others, &all);
+        figures(canvas, others, rest.iter().map(|graph| (graph.title, graph.now.as_str(), theme.text)));
     }
 }
 

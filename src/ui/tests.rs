@@ -11,9 +11,10 @@ use ratatui::style::{Color, Modifier, Style};
 
 use super::{Theme, view};
 use crate::app::Msg;
+use crate::app::action::{Action, Key, KeyMap};
 use crate::app::test_app::{TestApp, process, recording};
 use crate::ipc::RuntimeVersion;
-use crate::model::{Phase, Process, Recording};
+use crate::model::{MethodNameResolution, Phase, Process, Recording};
 use scenes::SCENES;
 
 fn scene(name: &str, width: u16, height: u16) -> TestApp {
@@ -186,6 +187,33 @@ fn recording_notes_are_shown() {
     app.send(Msg::Recording(Box::new(Recording { notes, ..recording(1, 432, Phase::Recording) })));
     let shown = text(&picture(&app, &Theme::dark(), 120, 40));
     assert!(shown.contains("Note: events include stacks."), "{shown}");
+}
+
+#[test]
+fn facts_of_a_recording_stay_within_the_pane() {
+    let shown = |width, height| {
+        let mut app = scene("recording", width, height);
+        let notes = vec!["this note takes more than one line of a narrow pane".to_owned(); 3];
+        let names = MethodNameResolution::Requested;
+        let facts = Recording { notes, names, unanalyzed: 1, events: 1, ..recording(1, 432, Phase::Recording) };
+        app.send(Msg::Recording(Box::new(facts)));
+        text(&picture(&app, &Theme::dark(), width, height))
+    };
+    let narrow = shown(40, 10);
+    assert!(narrow.lines().nth(8).is_some_and(|border| border.starts_with('╰') && !border.contains('/')), "{narrow}");
+    let wide = shown(120, 40);
+    assert!(wide.contains("1 event arrived too fast to analyze; see the file.") && wide.contains("    1 event ·"), "{wide}");
+}
+
+#[test]
+fn long_messages_fit_narrow_terminals_and_name_the_configured_key() {
+    let mut app = TestApp::populated(40, 20);
+    app.state.options.keys = KeyMap::new(vec![(Action::Messages, vec![Key::parse("F9").unwrap()])]).unwrap();
+    app.send(Msg::Failed("letters ".repeat(40).into()));
+    let shown = text(&picture(&app, &Theme::dark(), 40, 20));
+    let lines: Vec<_> = shown.lines().filter(|line| line.contains("letters")).collect();
+    assert!(lines.len() > 2 && lines.iter().all(|line| line.ends_with('│')), "{shown}");
+    assert!(lines.last().is_some_and(|last| last.contains(" … F9 ")) && shown.contains(" F9 all "), "{shown}");
 }
 
 #[test]

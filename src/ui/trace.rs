@@ -1,6 +1,7 @@
 //! The recordings of the selected process: one of them at a time, live.
 
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 
 use crate::analysis::{MethodCount, SampleCount, SampleFilter};
 use crate::app::action::Action;
@@ -12,9 +13,9 @@ use crate::model::{
     Percent, Phase, Rate, RecordingAnalysis, RunState, Scheduling, StoppedBy, Stopwatch,
 };
 
-use super::analysis::{Figure, figures, no_recording, warnings};
-use super::canvas::Canvas;
-use super::chart::{Curve, Span, curve, time_axis};
+use super::analysis::{figures, no_recording, warnings};
+use super::canvas::{Canvas, plural};
+use super::chart::{Curve, Span, curve, curve_with_axis};
 use super::list::short_name;
 
 /// Below this width, the numbers take two lines.
@@ -53,7 +54,8 @@ fn summary(canvas: &mut Canvas<'_>, state: &State, tracked: &TrackedRecording, a
     let over = !tracked.is_active();
     let all = figures_of(canvas, analysis, over);
     // Both leave room for a curve.
-    let used = figures(canvas, Rect { height: area.height.saturating_sub(4).min(12), ..area }, &all);
+    let lines = area.height.saturating_sub(4).div_ceil(6).min(2);
+    let used = figures(canvas, Rect { height: lines, ..area }, all.iter().map(|(label, value, style)| (*label, value.as_str(), *style)));
     let found = findings(&analysis.snapshot, over, &state.options.thresholds);
     let rest = Rect { y: area.y + used, height: area.height - used, ..area };
     used + warnings(canvas, state, &found.iter().collect::<Vec<_>>(), rest, rest.height.saturating_sub(4).min(4))
@@ -149,21 +151,18 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &TrackedRecording, are
         Phase::Done(Outcome { file, .. }) => file.as_ref(),
         _ => Some(&recording.file).filter(|file| !file.as_os_str().is_empty()),
     };
-    if let Some(file) = file {
-        canvas.text(area.x, y, area.width, &file.to_string_lossy(), theme.dim);
-        y += 1;
+    let names = names(&recording.names).filter(|_| tracked.is_active());
+    let unanalyzed = Some(Counted(recording.unanalyzed, "event")).filter(|events| events.0 > 0);
+    let single_lines = [
+        file.map(|file| (file.to_string_lossy().into_owned(), theme.dim)),
+        names.map(|(text, bad)| (text, if bad { theme.warn } else { theme.dim })),
+        unanalyzed.map(|events| (format!("{events} arrived too fast to analyze; see the file."), theme.warn)),
+    ];
+    for ((text, style), line) in single_lines.into_iter().flatten().zip(y..area.bottom()) {
+        canvas.text(area.x, line, area.width, &text, style);
+        y = line + 1;
     }
-    if let Some((text, bad)) = names(&recording.names).filter(|_| tracked.is_active()) {
-        canvas.text(area.x, y, area.width, &text, if bad { theme.warn } else { theme.dim });
-        y += 1;
-    }
-    if recording.unanalyzed > 0 {
-        let text = format!("{} events arrived too fast to analyze; the file has them.", Count(recording.unanalyzed));
-        canvas.text(area.x, y, area.width, &text, theme.warn);
-        y += 1;
-    }
-    let note = note(state, tracked, now);
-    if let Some((text, bad)) = note {
+    if let Some((text, bad)) = note(state, tracked, now) {
         let style = if bad { theme.warn } else { theme.accent };
         y += canvas.wrapped(Rect { y, height: area.bottom().saturating_sub(y).min(3), ..area }, &text, style);
     }
@@ -194,7 +193,8 @@ fn numbers(canvas: &mut Canvas<'_>, tracked: &TrackedRecording, area: Rect) -> u
     let (byte_rate, event_rate) = rates.unwrap_or_default();
     let loss = if recording.dropped > 0 { theme.bad } else { theme.dim };
     let totals = [(bytes.as_str(), theme.strong), (&byte_rate, theme.bytes)];
-    let counts = [(events.as_str(), theme.strong), (" events", theme.dim), (&event_rate, theme.events)];
+    let noun = plural(recording.events, [" event", " events"]);
+    let counts = [(events.as_str(), theme.strong), (noun, theme.dim), (&event_rate, theme.events)];
     let lost = [("    ", theme.text), (&dropped, loss), (" dropped", loss)];
     // Losses are always visible.
     if area.width < NARROW {
@@ -272,35 +272,26 @@ fn charts(canvas: &mut Canvas<'_>, tracked: &TrackedRecording, area: Rect) {
     let events = Curve { title: "events/s", style: theme.events, unit: |value| CountRate(value).to_string(), len: history.len() };
     let byte_at = |index: usize| history.get(index).map_or(0.0, |rate| rate.bytes);
     let event_at = |index: usize| history.get(index).map_or(0.0, |rate| rate.events);
-    let (first, second) = match (area.height, area.width) {
-        (0..=3, _) => return,
+    match (area.height, area.width) {
+        (0..=3, _) => {}
         (4..=8, 80..) => {
             let half = (area.width - 2) / 2;
-            (Rect { width: half, ..area }, Some(Rect { x: area.right() - half, width: half, ..area }))
+            let right = Rect { x: area.right() - half, width: half, ..area };
+            curve_with_axis(canvas, Rect { width: half, ..area }, &bytes, span, end, byte_at, dropped);
+            curve_with_axis(canvas, right, &events, span, end, event_at, dropped);
         }
-        (4..=6, _) => (area, None),
+        (4..=6, _) => curve_with_axis(canvas, area, &bytes, span, end, byte_at, dropped),
         (height, _) => {
             let upper = (height - 1) / 2;
-            let first = Rect { height: upper, ..area };
-            let second = Rect { y: area.y + upper, height: height - upper, ..area };
-            curve(canvas, first, &bytes, span, byte_at, dropped);
-            curve(canvas, Rect { height: second.height - 1, ..second }, &events, span, event_at, dropped);
-            time_axis(canvas, Rect { y: second.bottom() - 1, height: 1, ..second }, span, end);
-            return;
+            curve(canvas, Rect { height: upper, ..area }, &bytes, span, byte_at, dropped);
+            let lower = Rect { y: area.y + upper, height: height - upper, ..area };
+            curve_with_axis(canvas, lower, &events, span, end, event_at, dropped);
         }
-    };
-    let axis = |area: Rect| Rect { y: area.bottom() - 1, height: 1, ..area };
-    let plot = |area: Rect| Rect { height: area.height - 1, ..area };
-    curve(canvas, plot(first), &bytes, span, byte_at, dropped);
-    time_axis(canvas, axis(first), span, end);
-    if let Some(second) = second {
-        curve(canvas, plot(second), &events, span, event_at, dropped);
-        time_axis(canvas, axis(second), span, end);
     }
 }
 
 /// Returns the figures shown in the overview.
-fn figures_of(canvas: &Canvas<'_>, analysis: &RecordingAnalysis, over: bool) -> Vec<Figure> {
+fn figures_of(canvas: &Canvas<'_>, analysis: &RecordingAnalysis, over: bool) -> Vec<(&'static str, String, Style)> {
     let theme = canvas.theme;
     let snapshot = &analysis.snapshot;
     let rate = |count, recent| CountRate(analysis.rate(over, count, recent)).to_string();

@@ -13,12 +13,12 @@ use ratatui::style::Style;
 use crate::app::action::{Action, Status, entry};
 use crate::app::tabs::phase_badge;
 use crate::app::{Answer, Finding, LinePurpose, State, Tab, TrackedRecording};
-use crate::model::{Count, Phase, Stopwatch};
+use crate::model::{Count, Counted, Phase, Stopwatch};
 
-use super::canvas::{Canvas, width};
+use super::canvas::{Canvas, plural, width};
 
-pub(super) use panel::{Figure, figures};
-pub(super) use tab::text;
+pub(super) use panel::figures;
+pub(super) use tab::{figures as figures_of_tab, text};
 
 /// Draws the open tab. Returns the position of the terminal's cursor while a filter is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option<(u16, u16)> {
@@ -62,7 +62,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option
 /// Draws the keys that start a recording if there is none, or the reason why none is possible.
 pub(in crate::ui) fn no_recording(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
     let theme = canvas.theme;
-    if let Some(reason) = refusal(state) {
+    if let Status::Refused(reason) = entry(Action::Trace).status(state) {
         canvas.wrapped(area, &reason, theme.warn);
         return;
     }
@@ -70,41 +70,33 @@ pub(in crate::ui) fn no_recording(canvas: &mut Canvas<'_>, state: &State, area: 
     canvas.text(area.x, area.y, area.width, "No recording of this process.", theme.text);
     let of_tab = state.profiles_of_open_tab().join(" + ");
     let enter = (!of_tab.is_empty()).then_some(("Enter".to_owned(), of_tab.as_str()));
-    let why = "why is it slow: records 30 s and lists the causes";
-    let lines = [
-        (Action::WhySlow, why),
+    let others = [
+        (Action::WhySlow, "why is it slow: records 30 s and lists the causes"),
         (Action::Trace, profiles.as_str()),
         (Action::Profiles, "choose what to record"),
         (Action::TraceForm, "filters, limits, when to stop, flight recorder"),
     ];
-    let lines = lines.map(|(action, what)| (state.key(action), what));
-    for ((key, what), y) in enter.into_iter().chain(lines).zip((area.y + 2)..area.bottom()) {
-        canvas.pieces(area.x, y, area.width, &[(&key, theme.key), ("  ", theme.text), (what, theme.dim)]);
-    }
-}
-
-fn refusal(state: &State) -> Option<String> {
-    let entry = entry(Action::Trace);
-    match entry.status(state) {
-        Status::Refused(reason) => Some(reason),
-        Status::Ready | Status::Idle => None,
-    }
+    keys(canvas, below(area, 2), enter.into_iter().chain(others.map(|(action, what)| (state.key(action), what))));
 }
 
 /// Draws the keys that start a watch, if there are no counters.
 fn not_watched(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
-    let theme = canvas.theme;
     let text = if state.shown_recording().is_some() { "No counters are in this recording." } else { "This process is not watched." };
-    canvas.text(area.x, area.y, area.width, text, theme.text);
+    canvas.text(area.x, area.y, area.width, text, canvas.theme.text);
     if state.shows_files() {
         return;
     }
-    let lines = [
+    let all = [
         (Action::Watch, "watch it: the runtime's own counters, every second"),
         (Action::Meters, "and the meters of its libraries (.NET 9)"),
     ];
-    let lines = lines.map(|(action, what)| (state.key(action), what));
-    for ((key, what), y) in lines.into_iter().zip((area.y + 2)..area.bottom()) {
+    keys(canvas, below(area, 2), all.map(|(action, what)| (state.key(action), what)));
+}
+
+/// Draws keys, each with what it does, one per line.
+fn keys<'a>(canvas: &mut Canvas<'_>, area: Rect, keys: impl IntoIterator<Item = (String, &'a str)>) {
+    let theme = canvas.theme;
+    for ((key, what), y) in keys.into_iter().zip(area.y..area.bottom()) {
         canvas.pieces(area.x, y, area.width, &[(&key, theme.key), ("  ", theme.text), (what, theme.dim)]);
     }
 }
@@ -123,8 +115,7 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &TrackedRecording, a
     };
     let problems = match recording.analysis.as_ref().map_or(0, |analysis| analysis.snapshot.totals.problems) {
         0 => String::new(),
-        1 => "   1 problem in the stream".to_owned(),
-        problems => format!("   {} problems in the stream", Count(problems)),
+        problems => format!("   {} in the stream", Counted(problems, "problem")),
     };
     let pieces = [
         (sign, style),
@@ -134,7 +125,7 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &TrackedRecording, a
         (clock.as_str(), theme.strong),
         ("   ", theme.dim),
         (events.as_str(), theme.text),
-        (" events   ", theme.dim),
+        (plural(recording.events, [" event   ", " events   "]), theme.dim),
         (dropped.as_str(), loss),
         (" dropped", loss),
         (skipped.as_str(), theme.warn),

@@ -7,30 +7,27 @@ use crate::analysis::Timeline;
 use crate::app::tabs::Look;
 
 use super::super::canvas::{Canvas, width};
-use super::super::chart::{Curve, Span, curve, time_axis};
+use super::super::chart::{Curve, Span, curve_with_axis};
 use super::beside;
 
-/// A figure: label, value, and the style of the value.
-pub(in crate::ui) type Figure = (&'static str, String, Style);
-
-/// Draws figures one after the other, in as many lines as needed, but at most a sixth of the area. Returns the number of lines. The first figures
-/// matter most.
-pub(in crate::ui) fn figures(canvas: &mut Canvas<'_>, area: Rect, figures: &[Figure]) -> u16 {
-    let theme = canvas.theme;
-    let area = Rect { height: area.height.div_ceil(6), ..area };
-    let (mut x, mut y) = (area.x, area.y);
+/// Draws figures (label, value, and the style of the value) one after the other, on as many lines as needed and possible. Returns the number of
+/// lines. The first figures matter most.
+pub(in crate::ui) fn figures<'a>(canvas: &mut Canvas<'_>, area: Rect, figures: impl IntoIterator<Item = (&'a str, &'a str, Style)>) -> u16 {
+    let label_style = canvas.theme.dim;
+    let (mut x, mut y, mut lines) = (area.x, area.y, 0);
     for (label, value, style) in figures {
-        let wanted = width(label) + 1 + width(value);
-        if x > area.x && x + wanted > area.right() {
+        let wanted = width(label).saturating_add(1).saturating_add(width(value));
+        if x > area.x && x.saturating_add(wanted) > area.right() {
             (x, y) = (area.x, y + 1);
         }
         if y >= area.bottom() {
-            return area.height;
+            break;
         }
+        lines = y - area.y + 1;
         let room = area.right().saturating_sub(x);
-        x += canvas.pieces(x, y, room, &[(label, theme.dim), (" ", theme.dim), (value, *style)]) + 3;
+        x += canvas.pieces(x, y, room, &[(label, label_style), (" ", label_style), (value, style)]) + 3;
     }
-    if figures.is_empty() { 0 } else { (y - area.y + 1).min(area.height) }
+    lines
 }
 
 /// A figure over time, with its appearance.
@@ -77,9 +74,8 @@ pub(super) fn histories(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect, hi
         }
         let values = history.seconds(now, look.has_ended());
         let span = Span::of_seconds(values.len());
-        let lines = Curve { title: history.title, style: history.style, unit: history.unit, len: values.len() };
-        let plot = Rect { height: area.height - 1, ..area };
-        curve(canvas, plot, &lines, span, |index| values.get(index).copied().unwrap_or(0.0), |_| false);
-        time_axis(canvas, Rect { y: plot.bottom(), height: 1, ..area }, span, if look.has_ended() { "end" } else { "now" });
+        let shape = Curve { title: history.title, style: history.style, unit: history.unit, len: values.len() };
+        let end = if look.has_ended() { "end" } else { "now" };
+        curve_with_axis(canvas, area, &shape, span, end, |index| values.get(index).copied().unwrap_or(0.0), |_| false);
     }
 }

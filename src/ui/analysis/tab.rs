@@ -8,7 +8,7 @@ use crate::app::{Focus, State, Tab};
 use crate::model::{Counted, sanitize};
 
 use super::super::canvas::{Canvas, width};
-use super::super::chart::{Curve, Span, curve, time_axis};
+use super::super::chart::{Curve, Span, curve_with_axis};
 use super::super::list::{self, Listing, pieces};
 use super::super::overview;
 use super::super::theme::Theme;
@@ -23,8 +23,8 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, view: &View<'_>, geom
         let area = if index == 0 { left } else { *area };
         match head {
             Head::Figures(all) => figures(canvas, area, all),
-            Head::Text(words) => _ = text(canvas, std::slice::from_ref(words), area),
-        }
+            Head::Text(words) => text(canvas, std::slice::from_ref(words), area),
+        };
     }
     if let Some(summary) = view.summary.as_ref().filter(|_| geometry.summary.height > 0) {
         unselected(canvas, summary.as_ref(), geometry.summary);
@@ -83,20 +83,17 @@ fn beside(canvas: &mut Canvas<'_>, side: &Side<'_>, area: Rect) {
     if let Some(Plot { title, unit, values }) = side.plot.as_ref().filter(|_| rest.height >= 4) {
         let span = Span::of_seconds(values.len());
         let shape = Curve { title, style: canvas.theme.bytes, unit: *unit, len: values.len() };
-        let plot = Rect { height: rest.height - 1, ..rest };
-        curve(canvas, plot, &shape, span, |index| values.get(index).copied().unwrap_or(0.0), |_| false);
-        time_axis(canvas, Rect { y: plot.bottom(), height: 1, ..rest }, span, "now");
+        curve_with_axis(canvas, rest, &shape, span, "now", |index| values.get(index).copied().unwrap_or(0.0), |_| false);
     }
     if let Some(graph) = &side.graph {
         overview::row(canvas, std::slice::from_ref(graph), rest);
     }
 }
 
-/// Draws figures, on all lines of the area.
-fn figures(canvas: &mut Canvas<'_>, area: Rect, all: &[Figure]) {
-    let all: Vec<panel::Figure> =
-        all.iter().map(|Figure { label, value, role }| (*label, value.clone(), canvas.theme.role(*role))).collect();
-    panel::figures(canvas, Rect { height: area.height.saturating_mul(6), ..area }, &all);
+/// Draws the figures of a tab. Returns the number of lines.
+pub(in crate::ui) fn figures(canvas: &mut Canvas<'_>, area: Rect, all: &[Figure]) -> u16 {
+    let theme = canvas.theme;
+    panel::figures(canvas, area, all.iter().map(|Figure { label, value, role }| (*label, value.as_str(), theme.role(*role))))
 }
 
 /// Draws a list without a selection.
@@ -137,9 +134,12 @@ fn wrapped(canvas: &mut Canvas<'_>, line: &Line, area: Rect) -> u16 {
     let mut rest = Rect { x: area.x + indent, width: area.width - indent, ..area };
     let style = canvas.theme.role(*role);
     for part in text.lines() {
+        if rest.height == 0 {
+            break;
+        }
         let part = sanitize(part);
         let used = if width(&part) <= rest.width {
-            canvas.text(rest.x, rest.y, rest.width * rest.height.min(1), &part, style);
+            canvas.text(rest.x, rest.y, rest.width, &part, style);
             1
         } else {
             canvas.wrapped(rest, &part, style).max(1)
