@@ -198,7 +198,9 @@ impl Terminal {
         let cursor = view(&mut self.inner.get_frame());
         self.inner.flush()?;
         self.inner.swap_buffers();
-        if self.buffer.bytes().len() - before <= self.nothing && cursor == self.cursor {
+        // Drawing by API calls writes nothing to the buffer.
+        let is_unchanged = self.interprets_sequences() && self.buffer.bytes().len() - before <= self.nothing;
+        if is_unchanged && cursor == self.cursor {
             self.buffer.bytes().clear();
             return Ok(());
         }
