@@ -89,24 +89,30 @@ fn titles(canvas: &mut Canvas<'_>, area: Rect, columns: &[Column], slots: &[Opti
     for (column, slot) in columns.iter().zip(slots) {
         let Some((x, width)) = *slot else { continue };
         let room = width.min(area.right().saturating_sub(x));
-        if matches!(column.fit, Fit::Right | Fit::Id) {
-            canvas.right(x, area.y, room, column.title, theme.dim);
-        } else {
-            canvas.text(x, area.y, room, column.title, theme.dim);
-        }
-        if let Some(direction) = column.sorted {
-            let arrow = match direction {
-                Direction::Ascending => theme.glyphs.ascending,
-                Direction::Descending => theme.glyphs.descending,
-            };
-            let title = format!("{}{arrow}", column.title);
-            if matches!(column.fit, Fit::Right | Fit::Id) {
-                canvas.right(x, area.y, width + 1, &title, theme.key);
-            } else {
-                canvas.text(x, area.y, room, &title, theme.key);
+        match column.sorted {
+            None => aligned(canvas, Rect { x, width: room, height: 1, ..area }, column.fit, column.title, theme.dim),
+            Some(direction) => {
+                let arrow = match direction {
+                    Direction::Ascending => theme.glyphs.ascending,
+                    Direction::Descending => theme.glyphs.descending,
+                };
+                // The arrow is in the gap behind the column, so that the title stays in place.
+                let room = if is_right(column.fit) { width + 1 } else { room };
+                let place = Rect { x, width: room, height: 1, ..area };
+                aligned(canvas, place, column.fit, &format!("{}{arrow}", column.title), theme.key);
             }
         }
     }
+}
+
+fn is_right(fit: Fit) -> bool {
+    matches!(fit, Fit::Right | Fit::Id)
+}
+
+/// Draws text on the side of its column.
+fn aligned(canvas: &mut Canvas<'_>, place: Rect, fit: Fit, text: &str, style: Style) {
+    let Rect { x, y, width, .. } = place;
+    if is_right(fit) { canvas.right(x, y, width, text, style) } else { _ = canvas.text(x, y, width, text, style) }
 }
 
 fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filter: &Filter) {
@@ -126,10 +132,7 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
                 }
             }
         }
-        Cell::Unknown => match column.fit {
-            Fit::Right | Fit::Id => canvas.right(x, y, room, theme.glyphs.none, theme.dim),
-            Fit::Left | Fit::Name | Fit::Parts => _ = canvas.text(x, y, room, theme.glyphs.none, theme.dim),
-        },
+        Cell::Unknown => aligned(canvas, place, column.fit, theme.glyphs.none, theme.dim),
         Cell::Signed(signs, word, role) => {
             let mut used = 0;
             for (sign, role) in signs {
@@ -160,13 +163,7 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
         }
         Cell::Bars(values, role) => bars(canvas, place, &values, theme.role(role)),
         Cell::Sign(sign, role) => _ = canvas.text(x, y, room, theme.sign(sign), theme.role(role)),
-        Cell::Key(key) => {
-            let name = key.name(theme.glyphs.ascii);
-            match column.fit {
-                Fit::Right | Fit::Id => canvas.right(x, y, room, &name, theme.key),
-                Fit::Left | Fit::Name | Fit::Parts => _ = canvas.text(x, y, room, &name, theme.key),
-            }
-        }
+        Cell::Key(key) => aligned(canvas, place, column.fit, &key.name(theme.glyphs.ascii), theme.key),
         Cell::Masked => _ = canvas.text(x, y, room, theme.glyphs.mask, theme.dim),
         Cell::Check(chosen) => {
             let mark = if chosen { (theme.glyphs.yes, theme.good) } else { (" ", theme.dim) };
