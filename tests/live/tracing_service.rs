@@ -6,12 +6,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::support::runtimes::{self, Runtime};
-use crate::support::{Invocation, Running, Signal, TIMEOUT, folder, poll, send};
+use crate::support::{Invocation, Running, Signal, TIMEOUT, cache, folder, poll, send};
 use crate::trace_processor::Engine;
 
 /// Returns the service and the trace processor; `None` if not available.
 fn tools() -> Option<(PathBuf, Engine)> {
-    Some((runtimes::extra("perfetto-56.0")?, Engine::newest()?))
+    Some((cache("perfetto-56.0", "bin/traced")?, Engine::newest()?))
 }
 
 pub(crate) const EXCEPTIONS: &str = "select count(*) n from slice where category = 'exception'";
@@ -180,11 +180,16 @@ pub(crate) fn began(running: &Running, count: usize) {
     poll(TIMEOUT, said).unwrap_or_else(|| panic!("{}", running.stderr()));
 }
 
-/// Runs a check on .NET 9 and 10, one after the other: each needs a service of its own, and an otherwise idle machine.
+/// Runs a check on .NET 9 and 10, each with a service of its own.
 pub(crate) fn each(check: impl Fn(&Runtime) + Sync) {
-    runtimes::each_in_turn(runtimes::since(9, runtimes::with("known")), check);
+    runtimes::each(runtimes::since(9, runtimes::with("known")), check);
 }
 
+/// Waits until a recording has ended by itself.
 pub(crate) fn ended(mut child: Child) {
-    assert!(child.wait().unwrap().success());
+    let status = poll(TIMEOUT, || child.try_wait().unwrap()).unwrap_or_else(|| {
+        let _ = child.kill();
+        panic!("the recording does not end")
+    });
+    assert!(status.success(), "{status}");
 }

@@ -168,6 +168,12 @@ impl Running {
         fs::read_to_string(self.folder.path().join(".stderr")).unwrap()
     }
 
+    /// Waits until standard error contains the text.
+    #[track_caller]
+    pub(crate) fn wait_for_stderr(&self, text: &str) {
+        assert!(poll(TIMEOUT, || self.stderr().contains(text).then_some(())).is_some(), "no {text:?}: {}", self.stderr());
+    }
+
     /// Waits for it to exit.
     pub(crate) fn wait(mut self) -> Output {
         let status = poll(TIMEOUT, || self.child.try_wait().unwrap());

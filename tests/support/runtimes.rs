@@ -285,9 +285,7 @@ fn packaged(version: &'static str, form: Form, file: &str) -> Option<Runtime> {
     } else {
         return Some(runtime);
     };
-    let missing = format!("{missing}; run tests/setup.sh");
-    assert!(std::env::var("CI").as_deref() != Ok("true"), "{missing} (with CI=true this is a failure)");
-    skip(&missing);
+    skip_unless_ci(&format!("{missing}; run tests/setup.sh"));
     None
 }
 
@@ -332,16 +330,10 @@ fn programs_are_current() -> bool {
     })
 }
 
-/// Returns a folder installed by the setup that contains no runtime; `None` if not available, which is a failure in CI.
-pub(crate) fn extra(name: &str) -> Option<PathBuf> {
-    let folder = cache().join(name);
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    let missing = format!("{} is missing: run tests/setup.sh", folder.display());
+/// Prints that the running test was skipped because something is missing that the setup installs, which is a failure in CI.
+pub(super) fn skip_unless_ci(missing: &str) {
     assert!(std::env::var("CI").as_deref() != Ok("true"), "{missing} (with CI=true this is a failure)");
-    skip(&missing);
-    None
+    skip(missing);
 }
 
 /// Prints that the running test was skipped, on the real standard error, which is not captured by the test runner.

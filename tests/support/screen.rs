@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write};
 use std::num::NonZeroU16;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, mpsc};
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
@@ -350,10 +350,20 @@ pub(super) fn close_terminal_at(words: &str, command: CommandBuilder) -> ExitSta
     drop(pair.slave);
     let mut output = pair.master.try_clone_reader().unwrap();
     let (mut shown, mut chunk) = (String::new(), [0; 4096]);
+    // Reading has no timeout: it ends with the program.
+    let (pid, (found, is_found)) = (child.process_id().unwrap(), mpsc::channel::<()>());
+    std::thread::spawn(move || {
+        if is_found.recv_timeout(TIMEOUT) == Err(mpsc::RecvTimeoutError::Timeout) {
+            send(pid, Signal::KILL);
+        }
+    });
     while !shown.contains(words) {
-        let count = output.read(&mut chunk).unwrap_or_else(|error| panic!("{error}: {words:?} does not come: {shown:?}"));
-        shown += &String::from_utf8_lossy(&chunk[..count]);
+        match output.read(&mut chunk) {
+            Ok(count @ 1..) => shown += &String::from_utf8_lossy(&chunk[..count]),
+            end => panic!("{end:?}: {words:?} does not come: {shown:?}"),
+        }
     }
+    drop(found);
     drop((output, pair.master));
     let status = poll(TIMEOUT, || child.try_wait().unwrap());
     status.unwrap_or_else(|| {
