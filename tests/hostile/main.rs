@@ -150,36 +150,43 @@ fn run_commands(fault: Fault, rows: &[Row]) {
     }
 }
 
-/// Every command reports what was received instead of a response. All run at once: each has to wait for its own timeout.
-#[test]
-fn invalid_responses_are_reported() {
-    for (fault, words) in [
-        (Fault::AllSilent, "no answer within 5 s"),
-        (Fault::AllGarbage, "the peer is not a .NET diagnostic server"),
-        (Fault::AllDrip, "no answer within 5 s"),
-        (Fault::AllClose, "closed without an answer"),
-        (Fault::Silent, "no answer within 5 s"),
-        (Fault::HalfHeader, "no answer within 5 s"),
-        (Fault::HalfReply, "the answer was cut off after 90 bytes"),
-        (Fault::Closes, "closed without an answer"),
-        (Fault::Garbage, "the peer is not a .NET diagnostic server"),
-        (Fault::WrongMagic, "the peer is not a .NET diagnostic server"),
-        (Fault::Drip, "no answer within 5 s"),
-    ] {
+/// Every command reports what was received instead of a response.
+fn assert_reported(faults: &[(Fault, &str)]) {
+    for &(fault, words) in faults {
         let hostile = Hostile::start(fault);
         let mut commands = REQUESTS.to_vec();
         // A dump has no timeout, unless the process is already known not to respond.
         let may_wait = matches!(fault, Fault::Silent | Fault::HalfHeader | Fault::Drip);
         commands.extend((!may_wait).then_some(DUMP));
-        let cases: Vec<_> = commands.iter().map(|words| Case::start(fault, &hostile.pid().to_string(), words)).collect();
+        // All run at once: each has to wait for its own timeout.
+        let start = |words: &&[&str]| Case::start(fault, &hostile.pid().to_string(), words);
+        let (info, cases) = (start(&&["info"][..]), commands.iter().map(start).collect::<Vec<_>>());
         for ended in cases.into_iter().map(Case::end) {
             ended.assert(1, words);
             assert_eq!(ended.left, 0, "{} left a file behind", ended.name);
         }
         // The others answer this request.
         let (code, words) = if format!("{fault:?}").starts_with("All") { (1, words) } else { (0, "") };
-        Case::start(fault, &hostile.pid().to_string(), &["info"]).end().assert(code, words);
+        info.end().assert(code, words);
     }
+}
+
+#[test]
+fn invalid_responses_are_reported() {
+    assert_reported(&[
+        (Fault::AllGarbage, "the peer is not a .NET diagnostic server"),
+        (Fault::AllClose, "closed without an answer"),
+        (Fault::HalfReply, "the answer was cut off after 90 bytes"),
+        (Fault::Closes, "closed without an answer"),
+        (Fault::Garbage, "the peer is not a .NET diagnostic server"),
+        (Fault::WrongMagic, "the peer is not a .NET diagnostic server"),
+    ]);
+}
+
+#[test]
+fn missing_responses_are_reported() {
+    let silent = [Fault::AllSilent, Fault::AllDrip, Fault::Silent, Fault::HalfHeader, Fault::Drip];
+    assert_reported(&silent.map(|fault| (fault, "no answer within 5 s")));
 }
 
 #[test]
