@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use crate::cpu::{number, profile};
 use crate::cpu_sampler::{client, sampler};
 use crate::support::runtimes;
-use crate::support::{Invocation, TIMEOUT, folder};
+use crate::support::{Invocation, Signal, TIMEOUT, folder};
 use crate::trace_processor::Engine;
 
 /// Returns the CPU time of a method in a recording, and of all code, in nanoseconds; `None` before there are samples.
@@ -80,6 +80,9 @@ fn cpu_profile_shows_and_stores_kernel_samples() {
         recorder.stop();
         let recording = recorder.finished().await;
         assert!(matches!(&recording.phase, Phase::Done(Outcome { complete: true, trouble: None, .. })), "{runtime}: {:?}", recording.phase);
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+        // It has worked enough.
+        drop(program);
         // Everything is in one file, with the same contents as shown live.
         let facts = std::fs::metadata(&file).unwrap();
         assert_eq!((facts.len(), facts.permissions().mode() & 0o7777), (recording.bytes, 0o600), "{runtime}");
@@ -99,7 +102,6 @@ fn cpu_profile_shows_and_stores_kernel_samples() {
         assert!(part > 0 && part < stored.samples.all() / 2, "{runtime}: {part} of {}", stored.samples.all());
         let report = Invocation::new(["report", file.to_str().unwrap(), "--json"]).run().json();
         assert_eq!((&report["source"], report["samples"].as_u64()), (&json!("cpu"), Some(stored.samples.all())), "{runtime}");
-        assert!(program.is_alive() && program.answers(), "{runtime}");
     });
 }
 
@@ -115,7 +117,7 @@ fn trace_separate_stores_cpu_samples_in_own_file() {
         let file = folder.path().join("a.nettrace");
         let path = file.to_str().unwrap();
         let pid = program.pid().to_string();
-        let trace = || Invocation::new(["trace", &pid, "--profile", "cpu", "--separate", "--duration", "2s", "-o", path, "--json"]).run();
+        let trace = || Invocation::new(["trace", &pid, "--profile", "cpu", "--separate", "--duration", "1s", "-o", path, "--json"]).run();
         let output = trace();
         let document = output.json();
         let samples = folder.path().join("a.cpu.nettrace");
@@ -124,7 +126,8 @@ fn trace_separate_stores_cpu_samples_in_own_file() {
         let report = Invocation::new(["report", path, "--json"]).run().json();
         assert_eq!((&report["source"], &report["methods"][0]["name"]), (&json!("cpu"), &json!("Known.Burn(int)")), "{runtime}: {report:#}");
         assert!(report["samples"].as_u64() > Some(50), "{runtime}: {report:#}");
-        // Exports contain all samples, with native frames.
+        // It need not work during the exports, which contain all samples, with native frames.
+        program.signal(Signal::STOP);
         let export = |format: &str| {
             let out = folder.path().join(format);
             let said = Invocation::new(["export", path, "--format", format, "-o", out.to_str().unwrap(), "--json"]).run().json();
@@ -146,6 +149,7 @@ fn trace_separate_stores_cpu_samples_in_own_file() {
             engine.assert_no_errors(&perfetto, "");
             assert_eq!(engine.query(&perfetto, "select count(*) n from perf_sample")[0]["n"], counts(""), "{runtime}");
         }
+        program.signal(Signal::CONT);
         // The runtime's stream is the same as without CPU samples.
         let before = [std::fs::read(&file).unwrap(), std::fs::read(&samples).unwrap()];
         let again = trace();
@@ -158,7 +162,7 @@ fn trace_separate_stores_cpu_samples_in_own_file() {
         // Every thread needs an open file for its perf events.
         let limit = "ulimit -n 40; exec \"$@\"";
         let words =
-            ["-c", limit, "sh", env!("CARGO_BIN_EXE_dn-top"), "trace", &pid, "--profile", "cpu", "--duration", "2s", "-o", path, "--json"];
+            ["-c", limit, "sh", env!("CARGO_BIN_EXE_dn-top"), "trace", &pid, "--profile", "cpu", "--duration", "1s", "-o", path, "--json"];
         let limited = Invocation::of("sh", words).run();
         let stderr = &limited.stderr;
         assert!(stderr.contains("thread time (managed only, includes waiting)") && stderr.contains("ulimit -n"), "{runtime}: {stderr}");
@@ -250,6 +254,9 @@ fn a_report_hides_frames_and_shows_waits() {
         let file = folder.path().join("cpu.nettrace");
         let path = file.to_str().unwrap();
         let Some((profile, _)) = profile(&program, &["--duration", "2s", "-o", path]) else { return };
+        assert!(program.is_alive(), "{runtime}");
+        // It has worked enough.
+        drop(program);
         let report = |options: &[&str]| Invocation::new([&["report", path, "--json", "-n", "10000"], options].concat()).run();
         let all = report(&[]).json();
         let modules = |report: &Value, is: fn(&str) -> bool| {
@@ -297,13 +304,12 @@ fn a_report_hides_frames_and_shows_waits() {
         let is_known = text.stderr.lines().all(|line| line.contains(" call chains"));
         let is_shown = text.stdout.contains("THREAD STATE") && text.stdout.contains("  futex\n");
         assert!(is_shown && is_known, "{runtime}: {}\n{}", text.stdout, text.stderr);
-        assert!(program.is_alive(), "{runtime}");
     });
 }
 
 #[test]
 fn report_of_thread_samples_shows_waits() {
-    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+    runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.carry_out("hold-lock 60000");
         let folder = folder();

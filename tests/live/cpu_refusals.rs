@@ -6,7 +6,7 @@ use std::process::Command;
 use rustix::io::Errno;
 use serde_json::{Value, json};
 
-use crate::support::runtimes;
+use crate::support::runtimes::{self, Runtime};
 use crate::support::{Invocation, Launch, Output, Program, TIMEOUT, folder, poll};
 
 /// Compiles `tests/tools/refuse_perf.c`; `None` without a compiler.
@@ -32,7 +32,7 @@ fn cpu_refused(refuse: &Path, errno: Errno, program: &Program) -> Output {
 fn each_perf_event_error_is_explained() {
     let place = folder();
     let Some(refuse) = refuse_perf(place.path()) else { return };
-    runtimes::each_in_turn(runtimes::all(), |runtime| {
+    runtimes::each(runtimes::all(), |runtime| {
         let mut program = runtime.any().start();
         for (errno, code, words, remedy) in [
             (Errno::PERM, 4, "perf_event_open is not permitted (EPERM)", "run dn-top outside of the container"),
@@ -83,6 +83,14 @@ pub(crate) fn without_capabilities() -> Option<[&'static str; 3]> {
         runtimes::skip("only root can give up capabilities, with setpriv");
     }
     can.then_some(["setpriv", "--bounding-set=-all", "--inh-caps=-all"])
+}
+
+/// Starts `known` with such a prefix.
+pub(crate) fn start_bare(runtime: &Runtime, bare: [&str; 3]) -> Program {
+    let known = runtime.program("known");
+    let words = bare[1..].iter().map(PathBuf::from).chain(known.words().iter().cloned());
+    let launch = words.fold(Launch::new(Path::new(bare[0])), Launch::arg);
+    known.variables().iter().fold(launch, |launch, (name, value)| launch.env(name, value)).start()
 }
 
 /// Runs the rest of the command as another user.
@@ -154,7 +162,7 @@ fn has_capabilities(pid: u32) -> bool {
 #[test]
 fn process_with_more_privileges_is_not_sampled() {
     let Some(bare) = without_capabilities() else { return };
-    runtimes::each_in_turn(runtimes::all(), |runtime| {
+    runtimes::each(runtimes::all(), |runtime| {
         let mut program = runtime.any().start();
         assert!(has_capabilities(program.pid()), "{runtime}");
         let socket = program.socket().to_str().unwrap().to_owned();
@@ -173,7 +181,7 @@ fn perf_event_paranoid_setting_is_explained() {
     }
     let setting = place.path().join("perf_event_paranoid");
     std::fs::write(&setting, "3\n").unwrap();
-    runtimes::each_in_turn(runtimes::all(), |runtime| {
+    runtimes::each(runtimes::all(), |runtime| {
         let program = runtime.any().start();
         let (pid, errno) = (program.pid().to_string(), Errno::ACCESS.raw_os_error().to_string());
         // The machine's setting is not changed: only dn-top sees another value.
@@ -191,10 +199,7 @@ fn perf_event_paranoid_setting_is_explained() {
 fn locked_memory_limit_is_explained() {
     let Some(bare) = without_capabilities() else { return };
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
-        let known = runtime.program("known");
-        let words: Vec<_> = bare[1..].iter().map(PathBuf::from).chain(known.words().iter().cloned()).collect();
-        let launch = words.iter().fold(Launch::new(Path::new(bare[0])), Launch::arg);
-        let mut program = known.variables().iter().fold(launch, |launch, (name, value)| launch.env(name, value)).start();
+        let mut program = start_bare(runtime, bare);
         assert!(!has_capabilities(program.pid()), "{runtime}");
         // Even the smallest ring buffers of its threads exceed perf_event_mlock_kb of two processors.
         program.command("convoy 400 600000");

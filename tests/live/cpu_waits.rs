@@ -1,13 +1,11 @@
 //! Waits of threads, by their stacks and by runtime events.
 
-use std::path::{Path, PathBuf};
-
 use serde_json::{Value, json};
 
-use super::cpu::number;
-use super::cpu_refusals::without_capabilities;
+use crate::cpu::{can_sample, number, profile};
+use crate::cpu_refusals::{start_bare, without_capabilities};
 use crate::support::runtimes;
-use crate::support::{Invocation, Launch, TIMEOUT, folder, poll};
+use crate::support::{Invocation, Signal, TIMEOUT, folder, poll};
 
 const DN_TOP: &str = env!("CARGO_BIN_EXE_dn-top");
 
@@ -26,15 +24,17 @@ fn stacks_show_what_threads_wait_for() {
         let folder = folder();
         let file = folder.path().join("cpu.nettrace");
         let path = file.to_str().unwrap();
-        let mut sampling = Invocation::new(["cpu", &pid, "--duration", "8s", "--json", "-n", "10000", "-o", path]).start();
-        // A wait that began before the sampling has no stack.
-        poll(TIMEOUT, || (has_perf_event(sampling.pid()) || !sampling.is_alive()).then_some(())).unwrap();
-        program.command("convoy 5 4000");
-        let output = sampling.wait();
-        if output.code != 0 {
-            return runtimes::skip(&output.stderr);
+        if !can_sample(&program) {
+            return runtimes::skip("the kernel does not sample");
         }
-        let profile = output.json();
+        let sampling = Invocation::new(["cpu", &pid, "--duration", "1h", "--json", "-n", "10000", "-o", path]).start();
+        // A wait that began before the sampling has no stack.
+        poll(TIMEOUT, || has_perf_event(sampling.pid()).then_some(())).unwrap_or_else(|| panic!("{}", sampling.stderr()));
+        program.carry_out("convoy 5 4000");
+        sampling.signal(Signal::INT);
+        let output = sampling.wait();
+        assert_eq!(output.code, 130, "{runtime}: {}", output.stderr);
+        let profile: Value = serde_json::from_str(&output.stdout).unwrap();
         if profile["kernel_visible"] == false {
             return runtimes::skip("the kernel shows no stacks of its own");
         }
@@ -72,62 +72,67 @@ fn stacks_show_what_threads_wait_for() {
 fn events_show_lock_and_gc_waits_without_privileges() {
     let Some(bare) = without_capabilities() else { return };
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
-        for (command, threads, wait, has_rights) in
-            [("convoy 4 600000", 4, "lock", false), ("pause 2 600000", 2, "gc", false), ("convoy 4 600000", 4, "lock", true)]
+        for (command, threads, wait, rights) in [("convoy 4 600000", 4, "lock", &[false, true][..]), ("pause 2 600000", 2, "gc", &[false])]
         {
-            let known = runtime.program("known");
-            let words: Vec<_> = bare[1..].iter().map(PathBuf::from).chain(known.words().iter().cloned()).collect();
-            let launch = words.iter().fold(Launch::new(Path::new(bare[0])), Launch::arg);
-            let mut program = known.variables().iter().fold(launch, |launch, (name, value)| launch.env(name, value)).start();
+            let mut program = start_bare(runtime, bare);
             // Makes the collections take some time.
             program.carry_out("hold 100000");
             program.command(command);
             let pid = program.pid().to_string();
-            let cpu = [DN_TOP, "cpu", &pid, "--duration", "2s", "--json"];
-            let words = if has_rights { cpu.to_vec() } else { [&bare[..], &cpu].concat() };
-            let output = Invocation::of(words[0], &words[1..]).run();
-            if output.code == 4 {
-                return runtimes::skip(&output.stderr);
+            for has_rights in rights {
+                let cpu = [DN_TOP, "cpu", &pid, "--duration", "2s", "--json"];
+                let words = if *has_rights { cpu.to_vec() } else { [&bare[..], &cpu].concat() };
+                let output = Invocation::of(words[0], &words[1..]).run();
+                if output.code == 4 {
+                    return runtimes::skip(&output.stderr);
+                }
+                assert_eq!(output.code, 0, "{runtime}: {}", output.stderr);
+                let profile = output.json();
+                assert!(*has_rights || profile["kernel_visible"] == false, "{runtime}: {profile:#}");
+                let all = profile["threads"].as_array().unwrap();
+                // Working threads wait for little except collections, and threads that contend for the lock sleep while they hold it.
+                let waits = |thread: &&Value| {
+                    let waits = thread["waits_percent"].as_object().unwrap();
+                    let share = |wait: &str| waits.get(wait).map_or(0.0, number);
+                    let others = waits.values().map(number).sum::<f64>() - share(wait);
+                    let works = wait == "lock" || number(&thread["on_cpu_percent"]) > 5.0;
+                    works && share(wait) > 1.0 && others < 1.5 * share(wait)
+                };
+                let waiting: Vec<_> = all.iter().filter(|thread| thread["id"] != program.pid()).filter(waits).collect();
+                eprintln!("{runtime}: {command}: {:?}", waiting.iter().map(|thread| &thread["waits_percent"]).collect::<Vec<_>>());
+                // Threads of the runtime wait for collections, too. One wait for the lock has no event, as it began before the sampling.
+                let least = if wait == "lock" { threads - 1 } else { threads };
+                assert!(waiting.len() >= least, "{runtime}: {command}: {} of {threads}: {all:#?}", waiting.len());
+                assert!(program.is_alive(), "{runtime}");
             }
-            assert_eq!(output.code, 0, "{runtime}: {}", output.stderr);
-            let profile = output.json();
-            assert!(has_rights || profile["kernel_visible"] == false, "{runtime}: {profile:#}");
-            let all = profile["threads"].as_array().unwrap();
-            // Working threads wait for little except collections, and threads that contend for the lock sleep while they hold it.
-            let waits = |thread: &&Value| {
-                let waits = thread["waits_percent"].as_object().unwrap();
-                let share = |wait: &str| waits.get(wait).map_or(0.0, number);
-                let others = waits.values().map(number).sum::<f64>() - share(wait);
-                let works = wait == "lock" || number(&thread["on_cpu_percent"]) > 5.0;
-                works && share(wait) > 1.0 && others < 1.5 * share(wait)
-            };
-            let waiting: Vec<_> = all.iter().filter(|thread| thread["id"] != program.pid()).filter(waits).collect();
-            eprintln!("{runtime}: {command}: {:?}", waiting.iter().map(|thread| &thread["waits_percent"]).collect::<Vec<_>>());
-            // Threads of the runtime wait for collections, too. One wait for the lock has no event, as it began before the sampling.
-            let least = if wait == "lock" { threads - 1 } else { threads };
-            assert!(waiting.len() >= least, "{runtime}: {command}: {} of {threads}: {all:#?}", waiting.len());
-            assert!(program.is_alive(), "{runtime}");
         }
     });
 }
 
-/// Threads that never run while they are sampled: the place of their waits is read from their stacks.
+/// Threads that never run while they are sampled, in every kind of wait: the place of their waits is read from their stacks.
 #[test]
-#[cfg(target_arch = "x86_64")]
-fn threads_blocked_before_sampling_have_stacks() {
+fn threads_blocked_before_sampling_have_stacks_and_no_cpu_time() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.carry_out("wait-in 2");
-        let pid = program.pid().to_string();
-        let output = Invocation::new(["cpu", &pid, "--duration", "4s", "--json", "-n", "10000"]).run();
-        if output.code == 4 {
-            return runtimes::skip(&output.stderr);
+        let Some((profile, _)) = profile(&program, &["--duration", "4s"]) else { return };
+        let waiting = |thread: &&Value| thread["waits_percent"].as_object().unwrap().values().map(number).sum::<f64>() > 99.0;
+        let threads = profile["threads"].as_array().unwrap();
+        // Ten ways of waiting, the threads that hold the locks, and the threads of the runtime.
+        assert!(threads.iter().filter(waiting).count() >= 22, "{runtime}: {profile:#}");
+        let mut shares: Vec<_> = threads.iter().map(|thread| number(&thread["cpu_percent"])).collect();
+        shares.sort_by(|a, b| b.total_cmp(a));
+        // The runtime sends method events, recompiles methods, and serves its timers and sockets.
+        let idle = &shares[5..];
+        eprintln!("{runtime}: {shares:.2?} % of a core");
+        assert!(idle.len() >= 22 && idle.iter().all(|share| *share <= 0.5), "{runtime}: {shares:.2?}");
+
+        if cfg!(not(target_arch = "x86_64")) {
+            return;
         }
-        let profile = output.json();
         if profile["kernel_visible"] == false || profile["unfollowed_threads"] != 0 {
             return runtimes::skip("the kernel shows no stacks of its own");
         }
-        let threads = profile["threads"].as_array().unwrap();
         let found =
             |wait: &str| threads.iter().filter(|thread| thread["waits_percent"][wait].as_f64().is_some_and(|share| share > 90.0)).count();
         // At least three ways of waiting for a signal, with two threads each; two threads that sleep, and two that hold locks and sleep.
