@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::{ENTER, ESC};
 use crate::support::{Invocation, Program, Screen, TIMEOUT, is_recording, poll};
+use crate::trace::stats;
 
 /// One of the processes, and its title on the screen.
 struct Subject {
@@ -116,7 +117,7 @@ fn back(screen: &Screen) {
 
 /// Panics unless the recording is complete, including the method names of the rundown.
 fn assert_complete(file: &std::path::Path) {
-    let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+    let stats = stats(file);
     assert_eq!(stats["complete"], true, "{stats}");
     let rundown = |count: &&Value| count["provider"] == "Microsoft-Windows-DotNETRuntimeRundown" && count["name"] == "MethodDCEndVerbose";
     let methods = stats["counts"].as_array().unwrap().iter().find(rundown).map(|count| count["count"].as_u64());

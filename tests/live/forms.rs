@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::{BACK_TAB, CTRL_ENTER, DOWN, END, ENTER, ESC, TAB, ctrl};
 use crate::support::{Invocation, Program, Running, Screen, Signal, TIMEOUT, folder, is_recording, poll};
-use crate::trace::assert_complete;
+use crate::trace::{assert_complete, stats};
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
@@ -19,10 +19,6 @@ fn dashboard(runtime: &Runtime, program: &Program, name: &str) -> Screen {
     screen.wait_for(&format!(".NET {}", runtime.version));
     screen.wait_for(&format!("{} {}", runtime.name_of(name), program.pid()));
     screen
-}
-
-fn stats(file: &std::path::Path) -> Value {
-    Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json()
 }
 
 fn count(stats: &Value, provider: &str, name: &str) -> u64 {
@@ -84,9 +80,9 @@ fn trace_form_records_same_as_command_line() {
     });
 }
 
-/// Waits until the session is open and delivers events.
+/// Waits until the session is open and delivers events. The files of flight recordings have other names than those of others.
 fn wait_for_session(running: &Running, program: &Program) {
-    poll(TIMEOUT, || running.stderr().contains("Ctrl-C stops it").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+    running.wait_for_stderr("Ctrl-C stops it");
     assert!(program.answers());
 }
 

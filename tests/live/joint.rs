@@ -86,8 +86,7 @@ fn end_of_kernel_tracing_is_reported() {
         let running = trace(&traced, &program, &file, &["--clr-events", "exception"]);
         wait_for_both(&running, &file, RECORDED);
         traced.end_kernel_tracing();
-        poll(TIMEOUT, || running.stderr().contains("scheduling is recorded up to about 0:").then_some(()))
-            .unwrap_or_else(|| panic!("{}", running.stderr()));
+        running.wait_for_stderr("scheduling is recorded up to about 0:");
         program.carry_out("throw 3");
         let result = stop(running);
         assert_eq!((&result["complete"], &result["kernel"]["recorded"]), (&true.into(), &true.into()), "{result}");
@@ -206,8 +205,7 @@ fn recorded_data_survives_killed_target_or_service() {
         let running = trace(&traced, &program, &file, &["--clr-events", "exception"]);
         wait_for_both(&running, &file, "Kernel: ");
         program.carry_out("throw 3");
-        // Its exceptions are sent ten times a second.
-        program.carry_out("spend 500");
+        poll(TIMEOUT, || (traced.number(&partial(&file), EXCEPTIONS) == 3.0).then_some(())).expect("no exceptions in the file");
         program.signal(Signal::KILL);
         program.wait();
         let output = running.wait();

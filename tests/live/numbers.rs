@@ -11,7 +11,7 @@ use dn_top::model::{Recording, RecordingAnalysis};
 use crate::recording_analysis::record;
 use crate::support::runtimes;
 use crate::support::{Invocation, Program, Running, Signal, TIMEOUT, folder, poll};
-use crate::trace::wait_for_data;
+use crate::trace::{stats, wait_for_data};
 
 /// A row of `counters --format csv`.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ fn counters(program: &Program, names: &str, awaited: (&str, usize)) -> Vec<Row> 
 #[test]
 fn thread_pool_amounts_are_absolute_not_deltas() {
     // Meters of the runtime are new in .NET 9.
-    for runtime in runtimes::with("known").into_iter().filter(|runtime| runtime.major() >= 9) {
+    runtimes::each(runtimes::since(9, runtimes::with("known")), |runtime| {
         let mut program = runtime.program("known").start();
         program.command("occupy 300 100");
         let names = "System.Runtime[dotnet.thread_pool.queue.length,dotnet.thread_pool.thread.count]";
@@ -54,13 +54,13 @@ fn thread_pool_amounts_are_absolute_not_deltas() {
         let (queue, threads) = (of("queue.length"), of("thread.count"));
         assert!(queue.len() >= 2 && queue.is_sorted_by(|before, after| before >= after && *after > 0.0), "{runtime}: {queue:?}");
         assert!(threads.iter().all(|count| *count >= 1.0), "{runtime}: {threads:?}");
-    }
+    });
 }
 
 /// Every interval has the same rows, each with a value without spurious digits.
 #[test]
 fn counters_keep_their_names_and_have_values() {
-    for runtime in runtimes::all() {
+    runtimes::each(runtimes::all(), |runtime| {
         let program = runtime.any().start();
         // In the first case, some are meters since .NET 9; in the second, all are EventCounters. One of them does not specify the time scale
         // of its rate.
@@ -82,7 +82,7 @@ fn counters_keep_their_names_and_have_values() {
             assert!(labels.len() >= 4, "{runtime}: {rows:?}");
             assert!(labels.values().all(|names| names.len() == 1), "{runtime}: {labels:?}");
         }
-    }
+    });
 }
 
 /// Returns the final analysis of a recording of these providers, while the program carries out `act`.
@@ -94,9 +94,9 @@ async fn recorded(program: &mut Program, providers: &[&str], act: impl FnOnce(&m
 }
 
 /// A thread pool's first throughput sample, and the average after it, are computed since the machine was booted.
-#[tokio::test(flavor = "multi_thread")]
-async fn thread_pool_throughput_matches_completed_work() {
-    for runtime in runtimes::with("known") {
+#[test]
+fn thread_pool_throughput_matches_completed_work() {
+    runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
         let mut program = runtime.program("known").start();
         let processors = std::thread::available_parallelism().unwrap().get();
         let mut truth = 0.0;
@@ -111,13 +111,13 @@ async fn thread_pool_throughput_matches_completed_work() {
         assert!(pool.throughput.is_some_and(is_near), "{runtime}: {:?} and not {truth}", pool.throughput);
         assert!(pool.recent.len() >= 2, "{runtime}: {pool:?}");
         assert!(pool.recent.iter().filter_map(|change| change.throughput).all(is_near), "{runtime}: {truth} and {:?}", pool.recent);
-    }
+    });
 }
 
 /// A recording that is idle most of the time: its rates are relative to the whole recording, in the dashboard and in its file.
-#[tokio::test(flavor = "multi_thread")]
-async fn rates_cover_whole_recording() {
-    for runtime in runtimes::with("known") {
+#[test]
+fn rates_cover_whole_recording() {
+    runtimes::each_async(runtimes::with("known"), async |runtime| {
         let mut program = runtime.program("known").start();
         program.carry_out("throw 1");
         let mut quiet = 0;
@@ -134,13 +134,13 @@ async fn rates_cover_whole_recording() {
         assert!(snapshot.recorded_ns >= quiet, "{runtime}: {} ns and not {quiet}", snapshot.recorded_ns);
         let exceptions = snapshot.exceptions.recent.iter().map(|thrown| thrown.at).max().unwrap();
         assert!(snapshot.now > exceptions + 1_000_000_000, "{runtime}: the last of them is not the end");
-    }
+    });
 }
 
 /// A wait that is still in progress when the recording is stopped counts up to the stop, and the call sites add up to the total.
-#[tokio::test(flavor = "multi_thread")]
-async fn lock_waits_add_up_including_unfinished_ones() {
-    for runtime in runtimes::with("known") {
+#[test]
+fn lock_waits_add_up_including_unfinished_ones() {
+    runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
         let mut program = runtime.program("known").start();
         // Followed by a rundown that takes some time.
         let analysis = recorded(&mut program, &["Microsoft-Windows-DotNETRuntime:0x4000:4"], |program, look| {
@@ -163,7 +163,7 @@ async fn lock_waits_add_up_including_unfinished_ones() {
         );
         assert_eq!(locks.sites.iter().map(|site| site.longest_ns).max(), Some(locks.longest_ns), "{runtime}");
         assert!(locks.wait_ns <= snapshot.recorded_ns * 2, "{runtime}: {locks:?}");
-    }
+    });
 }
 
 /// On a busy machine the sampler falls behind, and takes fewer samples in the same time; their shares are nevertheless those of the time.
@@ -175,7 +175,7 @@ fn shares_are_by_time_when_sampler_is_late() {
         let place = folder();
         let file = place.path().join("a.nettrace");
         let recording = record_samples(&program, &file);
-        let lines = program.carry_out("slow 6 4000");
+        let lines = program.carry_out("slow 6 2500");
         let spent: Vec<f64> =
             lines.iter().find_map(|line| line.strip_prefix("spent ")).unwrap().split(' ').map(|ms| ms.parse().unwrap()).collect();
         recording.signal(Signal::INT);
@@ -247,7 +247,7 @@ pub(crate) fn read(file: &Path) -> Arc<RecordingAnalysis> {
 /// A provider that is requested both by a profile and explicitly is recorded with both selections merged, which is reported.
 #[test]
 fn a_profile_and_a_provider_are_merged() {
-    for runtime in runtimes::with("known") {
+    runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         let place = folder();
         let file = place.path().join("a.nettrace");
@@ -266,13 +266,13 @@ fn a_profile_and_a_provider_are_merged() {
         // The runtime's own threads may wait for locks too.
         let ended = snapshot.contention.ended;
         assert!((3..9).contains(&ended) && snapshot.exceptions.thrown == 4, "{runtime}: {ended} {}", snapshot.exceptions.thrown);
-    }
+    });
 }
 
 /// Runtime events named in the manifest, or in their payloads, are shown by name.
 #[test]
 fn events_of_the_runtime_have_names() {
-    for runtime in runtimes::with("known") {
+    runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         let place = folder();
         let file = place.path().join("a.nettrace");
@@ -286,7 +286,7 @@ fn events_of_the_runtime_have_names() {
         program.carry_out("hold 1000");
         recording.signal(Signal::INT);
         assert_eq!(recording.wait().code, 130);
-        let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+        let stats = stats(&file);
         let counts = stats["counts"].as_array().unwrap();
         let named = |provider: &str| {
             let of = |count: &&serde_json::Value| count["provider"] == provider;
@@ -303,5 +303,5 @@ fn events_of_the_runtime_have_names() {
         let dynamic = runtime.major() > 3;
         assert_eq!(runtime_events.contains("GC/CommittedUsage"), dynamic, "{runtime}: {runtime_events:?}");
         assert!(!runtime_events.contains("GCDynamicEvent"), "{runtime}: {runtime_events:?}");
-    }
+    });
 }

@@ -12,7 +12,7 @@ use crate::trace_processor::Engine;
 fn record(program: &Program, file: &Path, options: &[&str]) -> Running {
     let pid = program.pid().to_string();
     let recording = Invocation::new([&["trace", &pid, "-o", file.to_str().unwrap()][..], options].concat()).start();
-    assert!(poll(TIMEOUT, || recording.stderr().contains("recording process").then_some(())).is_some(), "{}", recording.stderr());
+    recording.wait_for_stderr("recording process");
     assert!(program.answers());
     recording
 }
@@ -121,7 +121,7 @@ fn runtime_activity_is_on_tracks() {
 fn counters_and_meters_have_published_values() {
     let Some(engine) = Engine::newest() else { return };
     let place = folder();
-    runtimes::each_in_turn(runtimes::with("meters"), |runtime| {
+    runtimes::each(runtimes::with("meters"), |runtime| {
         let mut program = runtime.program("meters").start();
         let file = place.path().join(format!("{}.nettrace", runtime.version));
         let meters = "System.Diagnostics.Metrics:2:4:SessionId=a;Metrics=DnTop.Told,DnTop.Meter;RefreshInterval=1;MaxTimeSeries=100;MaxHistograms=10";

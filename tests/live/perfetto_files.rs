@@ -2,15 +2,11 @@
 
 use std::path::Path;
 
-use crate::support::{Invocation, Program, folder, runtimes};
+use crate::exports::done;
+use crate::support::{Program, folder, runtimes};
 use crate::trace_processor::{Counted, Engine};
 
-const RECORD: [&str; 6] = ["--profile", "dotnet-common", "--profile", "dotnet-sampled-thread-time", "--duration", "1s"];
-
-fn done(words: &[&str]) {
-    let output = Invocation::new(words).run();
-    assert_eq!(output.code, 0, "{words:?}: {}", output.stderr);
-}
+const RECORD: [&str; 6] = ["--profile", "dotnet-common", "--profile", "dotnet-sampled-thread-time", "--duration", "500ms"];
 
 fn record(program: &mut Program, file: &Path, more: &[&str]) {
     let pid = program.pid().to_string();
@@ -35,7 +31,7 @@ fn rows(engine: &Engine, files: &[&Path], trace: &Path) -> Vec<(u64, u64)> {
 fn recordings_share_one_row_per_process() {
     let Some(engine) = Engine::newest() else { return };
     let place = folder();
-    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+    runtimes::each(runtimes::with("known"), |runtime| {
         let [first, second, other, trace] =
             ["1", "2", "3", "4"].map(|name| place.path().join(format!("{}-{name}.nettrace", runtime.version)));
         let [mut program, mut another] = [0; 2].map(|_| runtime.program("known").start());
@@ -44,6 +40,8 @@ fn recordings_share_one_row_per_process() {
         record(&mut program, &second, &RECORD);
         record(&mut another, &other, &RECORD);
         let (pid, other_pid) = (u64::from(program.pid()), u64::from(another.pid()));
+        // They have worked enough.
+        drop((program, another));
         let one = trace.with_extension("one");
         assert_eq!(rows(&engine, &[&first, &second], &one), [(pid, 1)], "{runtime}");
         let samples: u64 = [&first, &second].map(|file| Counted::of(file).samples.values().sum::<u64>()).into_iter().sum();
@@ -62,7 +60,7 @@ fn processes_in_two_containers_have_two_rows() {
         return;
     }
     let place = folder();
-    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+    runtimes::each(runtimes::with("known"), |runtime| {
         let [first, second, trace] = ["1", "2", "3"].map(|name| place.path().join(format!("{}-{name}.nettrace", runtime.version)));
         let [mut one, mut other] = [0; 2].map(|_| runtime.program("known").contained().start());
         record(&mut one, &first, &RECORD);
@@ -91,6 +89,8 @@ fn a_recording_and_its_cpu_samples_have_one_row() {
             return runtimes::skip("the kernel does not sample");
         }
         let pid = u64::from(program.pid());
+        // It has worked enough.
+        drop(program);
         for (number, files) in [&[file.as_path()][..], &[&samples, &file]].into_iter().enumerate() {
             let trace = file.with_extension(format!("{number}.trace"));
             assert_eq!(rows(&engine, files, &trace), [(pid, 1)], "{runtime}");

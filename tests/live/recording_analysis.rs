@@ -16,7 +16,8 @@ use dn_top::session::{Plan, Recorder};
 use serde_json::{Value, json};
 
 use crate::analysis::process;
-use crate::support::{Invocation, Program, TIMEOUT, folder, poll, runtimes};
+use crate::support::{Program, TIMEOUT, folder, poll, runtimes};
+use crate::trace::stats;
 
 /// Collections, loads, compilation, contention, exceptions, threads, tiers; and samples.
 const EVERYTHING: [&str; 2] = ["Microsoft-Windows-DotNETRuntime:0x100000c019:5", "Microsoft-DotNETCore-SampleProfiler:0:4"];
@@ -53,7 +54,7 @@ fn read(file: &Path) -> Live {
 
 /// Panics unless the file matches its live analysis: in the totals, by event, and in every analysis.
 fn assert_same(file: &Path, recording: &Recording, analysis: &RecordingAnalysis, runtime: &str) {
-    let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+    let stats = stats(file);
     let totals = analysis.snapshot.totals;
     let shown = json!([recording.bytes, totals.events, totals.dropped, totals.stacks, totals.threads, totals.sequence_points]);
     let reported = ["bytes", "events", "dropped", "stacks", "threads", "sequence_points"].map(|name| stats[name].clone());
@@ -161,7 +162,7 @@ fn found(recording: &Recording) -> Vec<Finding> {
 /// Each problem is caused in a real program, and found while it lasts; a healthy program has no findings.
 #[test]
 fn problems_are_found_while_they_last() {
-    runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
+    runtimes::each_async(runtimes::with("known"), async |runtime| {
         // Since .NET 6, the pool adds threads when pool threads wait for tasks, instead of starving.
         let held_up = if runtime.major() == 3 { "thread pool starved " } else { "pool threads wait for tasks" };
         for (command, tab, says) in [

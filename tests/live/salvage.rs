@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::readers::assert_same;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::{Invocation, Output, Program, Signal, TIMEOUT, folder, poll};
-use crate::trace::{Recorded, wait_for_data};
+use crate::trace::{Recorded, stats, wait_for_data};
 
 /// Offset of the process ID in the trace object of a runtime's stream.
 const PID_AT: usize = 89;
@@ -82,7 +82,6 @@ fn named(runtime: &Runtime, program: &mut Program) {
     // A complete stream without losses or problems: the unchanged recording, followed by the rundown.
     let (recorded, salvaged) = (Recorded::of(&plain), Recorded::of(&named));
     assert_eq!((salvaged.process_id, salvaged.rundown_events("DCEndComplete")), (recorded.process_id, 1), "{runtime}");
-    let stats = |file: &Path| Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
     assert_eq!(json!([stats(&named)["dropped"], stats(&named)["complete"]]), json!([stats(&plain)["dropped"], true]), "{runtime}");
     assert_same(runtime, &[plain, named]);
     assert!(program.is_alive() && program.answers(), "{runtime}");

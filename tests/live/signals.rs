@@ -58,7 +58,7 @@ fn second_signal_skips_rundown() {
         // A stopped process does not respond, and sends no rundown.
         program.signal(Signal::STOP);
         running.signal(Signal::INT);
-        poll(TIMEOUT, || running.stderr().contains("stopping").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+        running.wait_for_stderr("stopping");
         running.signal(Signal::INT);
         let output = running.wait();
         program.signal(Signal::CONT);
@@ -67,7 +67,7 @@ fn second_signal_skips_rundown() {
         let result: Value = serde_json::from_str(&output.stdout).unwrap();
         assert_eq!(result["complete"], json!(false));
         let file = place.path().join(result["file"].as_str().unwrap());
-        let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+        let stats = trace::stats(&file);
         assert_eq!((&stats["complete"], &stats["events"]), (&json!(false), &result["events"]));
         assert!(program.is_alive() && program.answers());
     });
@@ -83,7 +83,7 @@ fn terminal_hangup_stops_recording_and_keeps_file() {
         let trace = Invocation::new(["trace", &pid, "-o", file.to_str().unwrap()]);
         // This text is in the line that is constantly rewritten.
         assert_eq!(trace.close_terminal_at(" events").exit_code(), 130);
-        let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+        let stats = trace::stats(&file);
         assert_eq!(stats["complete"], true);
         assert!(program.is_alive() && program.answers());
     });
@@ -104,7 +104,7 @@ fn blocked_terminal_does_not_block_recording() {
     poll(TIMEOUT, || file.exists().then_some(())).expect("a finished recording");
     trace.unblock_output();
     assert_eq!(trace.wait_exit().exit_code(), 130);
-    let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+    let stats = trace::stats(&file);
     assert_eq!(stats["complete"], true);
     assert!(program.is_alive() && program.answers());
 }

@@ -45,12 +45,17 @@ impl Recorded {
     }
 }
 
+/// Returns the output of `stats` for a file.
+pub(crate) fn stats(file: &Path) -> Value {
+    Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json()
+}
+
 /// Panics unless the file is complete, and the output of `trace` and `stats` matches it.
 pub(crate) fn assert_complete(file: &Path, result: &Value) -> Recorded {
     let recorded = Recorded::of(file);
     let events = recorded.count(|_| true);
     let expected = json!([true, fs::metadata(file).unwrap().len(), events, 0]);
-    for said in [result, &Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json()] {
+    for said in [result, &stats(file)] {
         assert_eq!(json!([said["complete"], said["bytes"], said["events"], said["dropped"]]), expected, "{said}");
     }
     recorded
@@ -193,7 +198,7 @@ fn exited_target_is_recorded_up_to_its_exit() {
         assert!(output.stderr.contains(words), "{runtime}: {}", output.stderr);
         let file = place.path().join(result["file"].as_str().unwrap());
         assert!(file.to_str().unwrap().ends_with(".nettrace.partial"), "{}", file.display());
-        let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+        let stats = stats(&file);
         let said = |of: &Value| json!([of["complete"], of["bytes"], of["events"]]);
         assert_eq!((said(&stats), stats["bytes"].as_u64()), (said(&result), Some(fs::metadata(&file).unwrap().len())), "{runtime}");
     });
