@@ -11,10 +11,13 @@ use dn_top::net::client::Client;
 use dn_top::net::discovery::Sources;
 use dn_top::nettrace::{Decoder, Limits};
 use tokio::io::AsyncReadExt as _;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::cpu::number;
 use crate::support::runtimes;
-use crate::support::{Program, TIMEOUT, poll};
+use crate::support::{Invocation, Program, Signal, TIMEOUT, folder, poll};
+use crate::trace::wait_for_data;
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
@@ -49,18 +52,21 @@ impl Watch {
         let mut session = client.start_session(&config).await.unwrap();
         let live = Arc::new(Mutex::new(live));
         let shared = Arc::clone(&live);
+        let (begun, has_begun) = oneshot::channel();
         let reader = tokio::spawn(async move {
-            let (mut decoder, mut bytes) = (Decoder::new(Limits::default()), vec![0; 64 * 1024]);
+            let (mut decoder, mut bytes, mut begun) = (Decoder::new(Limits::default()), vec![0; 64 * 1024], Some(begun));
             loop {
                 match session.stream.read(&mut bytes).await.unwrap() {
                     0 => break,
                     count => decoder.feed(&bytes[..count], &mut *shared.lock().unwrap()).unwrap(),
                 }
+                begun.take().map(|begun| begun.send(()));
             }
             assert!(decoder.finish(&mut *shared.lock().unwrap()).is_complete());
         });
-        // The runtime responds before the session receives events.
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        // The runtime sends the header, and delivers events to the session before it handles the next request.
+        has_begun.await.unwrap();
+        assert!(program.answers());
         Self { client, id: session.id, live, reader }
     }
 
@@ -127,12 +133,19 @@ fn analysis_counts_match_program_activity() {
 /// Number of samples of a thread for which shares are accurate to 3 points, even if the sampler itself has to wait for a processor.
 const MIN_SAMPLES: u64 = 8000;
 
+/// In a session that is analyzed live, and in the report of a recording made at the same time.
 #[test]
 fn sample_shares_match_time_spent() {
     runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
         let mut program = runtime.program("known").start();
         // Lets the methods reach their final tier.
         program.spend(1000);
+        let (place, pid) = (folder(), program.pid().to_string());
+        let file = place.path().join("a.nettrace");
+        let words = ["trace", &pid, "-o", file.to_str().unwrap(), "--profile", "dotnet-sampled-thread-time"];
+        let recording = Invocation::new(words).start();
+        wait_for_data(&recording, place.path());
+        assert!(program.answers());
         let sampler = vec![provider(SAMPLER, 0, Level::Informational)];
         let watch = Watch::start(&program, sampler, Rundown::Default, Live::default()).await;
         // The sampling rate depends on the machine.
@@ -143,6 +156,20 @@ fn sample_shares_match_time_spent() {
             let times = program.spend(1000);
             spent.iter_mut().zip(times).for_each(|(sum, time)| *sum += time);
         }
+        recording.signal(Signal::INT);
+        assert_eq!(recording.wait().code, 130);
+        let report = Invocation::new(["report", file.to_str().unwrap(), "--inclusive", "-n", "1000", "--json"]).run().json();
+        let total = |name: &str| {
+            let method = report["methods"].as_array().unwrap().iter().find(|method| method["name"] == format!("Known.{name}"));
+            number(&method.unwrap_or_else(|| panic!("no {name} in {report:#}"))["total"])
+        };
+        let times = ["Seventy()", "Twenty()", "Ten()"].map(total);
+        let (all, spend): (f64, f64) = (times.iter().sum(), total("Spend(int)"));
+        assert!(all > 500.0 && spend >= all && spend < all * 1.2, "{runtime}: {spend} in all, {times:?}");
+        // The runtime does not report its stubs, which are hit occasionally.
+        assert!(number(&report["unresolved"]) <= number(&report["samples"]) / 1000.0, "{report:#}");
+        assert_shares(times, spent, &runtime.to_string());
+
         let live = watch.stop().await;
         let methods = live.methods(SampleFilter::BUSY, usize::MAX);
         let total = |name: &str| methods.methods.iter().find(|method| method.name == name).map_or(0, |method| method.total.all()) as f64;
@@ -158,7 +185,7 @@ fn sample_shares_match_time_spent() {
 ///
 /// The work is split 70 to 20 to 10, but on a busy machine the time is not: a method in which the thread has waited for a processor for 30
 /// ms has taken them, and the samples show that.
-pub(crate) fn assert_shares(samples: [f64; 3], spent: [f64; 3], runtime: &str) {
+fn assert_shares(samples: [f64; 3], spent: [f64; 3], runtime: &str) {
     let percent = |of: [f64; 3]| of.map(|one| one / of.iter().sum::<f64>() * 100.0);
     let (shown, truth) = (percent(samples), percent(spent));
     eprintln!("{runtime}: {shown:.1?} % of {:?} samples, {truth:.1?} % of the time", samples.iter().sum::<f64>());

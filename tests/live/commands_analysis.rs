@@ -1,11 +1,10 @@
 //! Output of the commands for running programs with known behavior.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::analysis::assert_shares;
+use crate::cpu::number;
 use crate::support::runtimes;
 use crate::support::{Invocation, Program, Running, Signal, TIMEOUT, folder, gcdump, poll};
 use crate::trace::wait_for_data;
@@ -13,45 +12,6 @@ use crate::trace::wait_for_data;
 fn start(words: &[&str], program: &Program, more: &[&str]) -> Running {
     let pid = program.pid().to_string();
     Invocation::new([words, &[&pid], more].concat()).start()
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
-}
-
-#[test]
-fn report_shares_match_time_spent() {
-    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
-        let mut program = runtime.program("known").start();
-        // Lets the methods reach their final tier.
-        program.spend(1000);
-        let place = folder();
-        let file = place.path().join("a.nettrace");
-        let recording = start(&["trace"], &program, &["-o", file.to_str().unwrap(), "--profile", "dotnet-sampled-thread-time"]);
-        let partial = wait_for_data(&recording, place.path());
-        assert!(program.answers());
-        // The sampling rate depends on the machine. There are a handful of other threads, whose samples count here too.
-        let (mut spent, mut rounds) = ([0.0; 3], 0);
-        while sampled(&partial) < 10_000 {
-            rounds += 1;
-            assert!(rounds < 100, "{runtime}: no samples come");
-            let times = program.spend(1000);
-            spent.iter_mut().zip(times).for_each(|(sum, time)| *sum += time);
-        }
-        recording.signal(Signal::INT);
-        assert_eq!(recording.wait().code, 130);
-        let report = Invocation::new(["report", file.to_str().unwrap(), "--inclusive", "-n", "1000", "--json"]).run().json();
-        let total = |name: &str| {
-            let method = report["methods"].as_array().unwrap().iter().find(|method| method["name"] == format!("Known.{name}"));
-            number(&method.unwrap_or_else(|| panic!("no {name} in {report:#}"))["total"])
-        };
-        let times = ["Seventy()", "Twenty()", "Ten()"].map(total);
-        let (all, spend): (f64, f64) = (times.iter().sum(), total("Spend(int)"));
-        assert!(all > 500.0 && spend >= all && spend < all * 1.2, "{runtime}: {spend} in all, {times:?}");
-        // The runtime does not report its stubs, which are hit occasionally.
-        assert!(number(&report["unresolved"]) <= number(&report["samples"]) / 1000.0, "{report:#}");
-        assert_shares(times, spent, &runtime.to_string());
-    });
 }
 
 #[test]
@@ -75,7 +35,7 @@ fn allocations_are_attributed_to_call_sites() {
         assert!(text.contains("CALL SITES") && text.contains("Known.Churn(int) "), "{runtime}: {text}");
         // Names of methods compiled earlier are resolved at the end.
         let running = start(&["allocations"], &program, &["--json"]);
-        poll(TIMEOUT, || running.stderr().contains("recording ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+        running.wait_for_stderr("recording ");
         program.carry_out("churn 1000");
         running.signal(Signal::INT);
         let output = running.wait();
@@ -93,14 +53,6 @@ fn assert_allocated_in(found: &Value, kind: &str, methods: &[&str], runtime: &st
     assert!(methods.iter().any(|method| sites[0]["method"] == *method), "{runtime}: {row:#}");
     let bytes: f64 = sites.iter().map(|site| number(&site["bytes"])).sum();
     assert!(sites.len() == 10 || bytes == number(&row["bytes"]), "{runtime}: {row:#}");
-}
-
-/// Returns the number of samples of all threads in a running recording.
-fn sampled(partial: &Path) -> u64 {
-    let stats = Invocation::new(["stats".as_ref(), partial.as_os_str(), "--json".as_ref()]).run().json();
-    let counts = stats["counts"].as_array().unwrap();
-    let samples = counts.iter().filter(|count| count["provider"] == "Microsoft-DotNETCore-SampleProfiler");
-    samples.map(|count| count["count"].as_u64().unwrap()).sum()
 }
 
 #[test]
@@ -250,8 +202,7 @@ fn unpublished_counter_is_reported() {
     runtimes::each(runtimes::all(), |runtime| {
         let program = runtime.any().start();
         let running = start(&["counters"], &program, &["--counters", "No.Such", "--format", "json"]);
-        let said = || running.stderr().contains("has published no such counter yet").then_some(());
-        poll(TIMEOUT, said).unwrap_or_else(|| panic!("{}", running.stderr()));
+        running.wait_for_stderr("has published no such counter yet");
         running.signal(Signal::INT);
         let output = running.wait();
         assert_eq!((output.code, output.stdout.as_str()), (130, ""));
