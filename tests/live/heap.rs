@@ -9,8 +9,8 @@ use crate::support::screen::{CTRL_ENTER, ENTER, ESC};
 use crate::support::{Invocation, Program, Screen, TIMEOUT, folder, gcdump, poll};
 
 /// Returns a dashboard with this process selected.
-fn dashboard(name: &str, program: &Program, options: &[&str]) -> Screen {
-    let screen = Invocation::new([&["--watch", "never"], options].concat()).screen(120, 40);
+pub(crate) fn dashboard(dn_top: Invocation, name: &str, program: &Program) -> Screen {
+    let screen = dn_top.screen(120, 40);
     screen.wait_for("COMMAND");
     let title = format!("{name} {}", program.pid());
     screen.keys(&format!(":{title}"));
@@ -29,10 +29,10 @@ fn walk(screen: &Screen, found: &str) -> String {
 
 #[test]
 fn the_heap_is_walked_compared_and_written_from_the_dashboard() {
-    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+    runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.carry_out("hold 1000");
-        let mut screen = dashboard(runtime.name_of("known"), &program, &[]);
+        let mut screen = dashboard(Invocation::new(["--watch", "never"]), runtime.name_of("known"), &program);
         walk(&screen, "RETAINED");
         screen.keys("/type:Grain");
         screen.keys(ENTER);
@@ -84,7 +84,7 @@ fn a_walk_is_canceled() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.carry_out("hold 300000");
-        let mut screen = dashboard(runtime.name_of("known"), &program, &[]);
+        let mut screen = dashboard(Invocation::new(["--watch", "never"]), runtime.name_of("known"), &program);
         screen.keys("M");
         screen.wait_for("The runtime does a full, blocking GC");
         screen.keys(&format!("y{ENTER}M"));
@@ -102,13 +102,13 @@ fn a_walk_is_canceled() {
 fn unavailable_heap_walk_is_explained() {
     if let Some(runtime) = runtimes::native_aot() {
         let program = runtime.any().start();
-        let screen = dashboard(runtime.name_of("work"), &program, &[]);
+        let screen = dashboard(Invocation::new(["--watch", "never"]), runtime.name_of("work"), &program);
         screen.keys("M");
         screen.wait_for("has no heap walk");
     }
     if let Some(runtime) = runtimes::net9() {
         let program = runtime.any().start();
-        let screen = dashboard(runtime.name_of("work"), &program, &["--readonly"]);
+        let screen = dashboard(Invocation::new(["--watch", "never", "--readonly"]), runtime.name_of("work"), &program);
         screen.keys("M");
         screen.wait_for("started with --readonly");
     }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use dn_top::clr::{SLOW_PROFILE, select};
@@ -10,11 +9,13 @@ use dn_top::diagnosis::{Cause, Evidence, Slowdown, Thresholds, slowdowns};
 use dn_top::model::Recording;
 use tempfile::TempDir;
 
+use crate::cpu::can_sample;
+use crate::heap::dashboard;
 use crate::recording_analysis::record;
 use crate::requests::serve;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::ENTER;
-use crate::support::{Invocation, TIMEOUT, folder, poll};
+use crate::support::{BusyProcessors, Invocation, TIMEOUT, folder, poll};
 
 /// Returns a folder with a configuration in which waiting for CPU is never a problem: other load on this machine is not under test.
 pub(crate) fn config_without_cpu_wait() -> TempDir {
@@ -44,47 +45,57 @@ fn current_slowdowns(recording: &Recording, runtime: &Runtime) -> Vec<Slowdown> 
     })
 }
 
-/// Each problem is caused in a real program; its cause is reported first, with the responsible method, if any.
-#[test]
-fn actual_cause_is_reported_first() {
-    runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
-        let is_sampled = {
-            let program = runtime.program("known").start();
-            Invocation::new(["cpu", &program.pid().to_string(), "--duration", "200ms"]).run().code == 0
+/// Panics unless a problem that is caused in a real program is reported first, with the responsible method, if any.
+async fn assert_first_cause(runtime: &Runtime, command: &str, cause: Cause, culprit: &str) {
+    let mut program = runtime.program("known").start();
+    // Only kernel samples show which methods are compiled, and how long that takes.
+    if cause == Cause::Jit && !can_sample(&program) {
+        return runtimes::skip("the kernel does not sample");
+    }
+    let place = folder();
+    let config = select(&[SLOW_PROFILE], &[] as &[&str], None).unwrap().config;
+    let recording = record(&mut program, config, &place.path().join("a.nettrace"), |program, look| {
+        // On a busy machine, a thread that is always running uses less of a core.
+        let named = |all: &[Slowdown]| {
+            all.first()
+                .is_some_and(|first| first.cause == cause && (first.is_problem() || cause == Cause::Cpu) && first.text.contains(culprit))
         };
+        let seen = poll(TIMEOUT, || {
+            program.carry_out(command);
+            Some(current_slowdowns(&look(), runtime)).filter(|all| named(all))
+        });
+        assert!(seen.is_some(), "{runtime}, {command}: {:#?}", current_slowdowns(&look(), runtime));
+    })
+    .await;
+    // The same is true for the whole recording.
+    let all = current_slowdowns(&recording, runtime);
+    assert_eq!(all[0].cause, cause, "{runtime}, {command}: {all:#?}");
+}
+
+#[test]
+fn cause_of_work_is_reported_first() {
+    runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
         for (command, cause, culprit) in [
             ("throw 2000", Cause::Exceptions, "System.InvalidOperationException"),
-            ("convoy 10 2000", Cause::Locks, "Known.Convoy.lambda_0"),
-            ("occupy 6 2000", Cause::ThreadPool, "most wait in Known"),
             ("churn 2000", Cause::Gc, "large objects"),
-            ("leak 6", Cause::Gc, "The heap grew from "),
             ("spend 2000", Cause::Cpu, "most of it in Known"),
             ("compile 2000", Cause::Jit, " of one core is spent in JIT"),
         ] {
-            // Only kernel samples show which methods are compiled, and how long that takes.
-            if cause == Cause::Jit && !is_sampled {
-                continue;
-            }
-            let mut program = runtime.program("known").start();
-            let place = folder();
-            let config = select(&[SLOW_PROFILE], &[] as &[&str], None).unwrap().config;
-            let recording = record(&mut program, config, &place.path().join("a.nettrace"), |program, look| {
-                // On a busy machine, a thread that is always running uses less of a core.
-                let named = |all: &[Slowdown]| {
-                    all.first().is_some_and(|first| {
-                        first.cause == cause && (first.is_problem() || cause == Cause::Cpu) && first.text.contains(culprit)
-                    })
-                };
-                let seen = poll(TIMEOUT, || {
-                    program.carry_out(command);
-                    Some(current_slowdowns(&look(), runtime)).filter(|all| named(all))
-                });
-                assert!(seen.is_some(), "{runtime}, {command}: {:#?}", current_slowdowns(&look(), runtime));
-            })
-            .await;
-            // The same is true for the whole recording.
-            let all = current_slowdowns(&recording, runtime);
-            assert_eq!(all[0].cause, cause, "{runtime}, {command}: {all:#?}");
+            assert_first_cause(runtime, command, cause, culprit).await;
+        }
+    });
+}
+
+/// These programs use little CPU time, so that the runtimes do not disturb one another.
+#[test]
+fn cause_of_waiting_or_growth_is_reported_first() {
+    runtimes::each_async(runtimes::with("known"), async |runtime| {
+        for (command, cause, culprit) in [
+            ("convoy 10 2000", Cause::Locks, "Known.Convoy.lambda_0"),
+            ("occupy 6 2000", Cause::ThreadPool, "most wait in Known"),
+            ("leak 6", Cause::Gc, "The heap grew from "),
+        ] {
+            assert_first_cause(runtime, command, cause, culprit).await;
         }
     });
 }
@@ -92,7 +103,7 @@ fn actual_cause_is_reported_first() {
 /// A program that waits for another: the destination of its requests is reported. Outgoing requests are reported since .NET 5.
 #[test]
 fn a_slow_dependency_is_the_first_cause() {
-    runtimes::each_async_in_turn(runtimes::since(5, runtimes::with("web")), async |runtime| {
+    runtimes::each_async(runtimes::since(5, runtimes::with("web")), async |runtime| {
         let (_server, url) = serve(runtime);
         let mut program = runtime.program("fetch").start();
         let place = folder();
@@ -143,7 +154,7 @@ fn slow_command_reports_cause() {
         let mut program = runtime.program("known").start();
         let (place, home, pid) = (folder(), config_without_cpu_wait(), program.pid().to_string());
         let command = |words: &[&str]| Invocation::new(words).env("XDG_CONFIG_HOME", home.path());
-        let is_sampled = Invocation::new(["cpu", &pid, "--duration", "200ms"]).run().code == 0;
+        let is_sampled = can_sample(&program);
         let file = place.path().join("a.nettrace");
         let file = file.to_str().unwrap();
         let running = [
@@ -151,7 +162,7 @@ fn slow_command_reports_cause() {
             command(&["trace", &pid, "--profile", SLOW_PROFILE, "--duration", "5s", "-o", file]).start(),
         ];
         for running in &running {
-            poll(TIMEOUT, || running.stderr().contains("recording ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+            running.wait_for_stderr("recording ");
         }
         assert!(program.answers());
         program.carry_out("throw 20000");
@@ -182,7 +193,7 @@ fn slow_command_reports_cause() {
 /// Threads that were stuck before the recording: no event shows them. Before .NET 10, a lock may not be visible in the stack.
 #[test]
 fn threads_that_are_stuck_are_found() {
-    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+    runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         let (home, pid) = (config_without_cpu_wait(), program.pid().to_string());
         let slow = || Invocation::new(["slow", &pid, "--duration", "3s", "--json"]).env("XDG_CONFIG_HOME", home.path()).run().json();
@@ -207,22 +218,12 @@ fn threads_that_are_stuck_are_found() {
 /// A thread that is ready to run but has no CPU is reported neither as waiting nor as hot code.
 #[test]
 fn cpu_wait_is_reported() {
-    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+    // All runtimes at once: the machine is of little use to other tests while it is this busy.
+    let _busy = BusyProcessors::start();
+    runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.command("spend 600000");
-        let over = AtomicBool::new(false);
-        let found = std::thread::scope(|scope| {
-            for _ in 0..4 * std::thread::available_parallelism().unwrap().get() {
-                scope.spawn(|| {
-                    while !over.load(Ordering::Relaxed) {
-                        std::hint::spin_loop();
-                    }
-                });
-            }
-            let found = Invocation::new(["slow", &program.pid().to_string(), "--duration", "5s", "--json"]).run().json();
-            over.store(true, Ordering::Relaxed);
-            found
-        });
+        let found = Invocation::new(["slow", &program.pid().to_string(), "--duration", "5s", "--json"]).run().json();
         assert_eq!(found["slow_because_of"], "cpu-wait", "{runtime}: {found:#}");
         let share = |cause: &str| {
             let found = found["causes"].as_array().unwrap().iter().find(|found| found["cause"] == cause);
@@ -266,10 +267,10 @@ impl Drop for LimitedGroup {
 
 #[test]
 fn cpu_limit_is_reported() {
-    let Some(group) = LimitedGroup::new("slow", "20000") else {
-        return runtimes::skip("no control group with a CPU limit can be made here");
-    };
-    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let Some(group) = LimitedGroup::new(&format!("slow-{}", runtime.version), "20000") else {
+            return runtimes::skip("no control group with a CPU limit can be made here");
+        };
         let mut program = runtime.program("known").start();
         fs::write(group.0.join("cgroup.procs"), program.pid().to_string()).unwrap();
         program.command("spend 600000");
@@ -288,9 +289,9 @@ fn cpu_limit_is_reported() {
 /// The first screen shows it without a key press, with the current limit: a process may be moved to a control group with another limit.
 #[test]
 fn a_cpu_limit_is_on_the_first_screen() {
-    let groups = [LimitedGroup::new("a", "20000"), LimitedGroup::new("b", "10000")];
-    let [Some(group), Some(other)] = groups else { return runtimes::skip("no control group with a CPU limit can be made here") };
-    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let groups = [("a", "20000"), ("b", "10000")].map(|(name, quota)| LimitedGroup::new(&format!("{name}-{}", runtime.version), quota));
+        let [Some(group), Some(other)] = groups else { return runtimes::skip("no control group with a CPU limit can be made here") };
         let mut program = runtime.program("known").start();
         let pid = program.pid().to_string();
         program.command("spend 600000");
@@ -317,12 +318,8 @@ fn one_dashboard_key_shows_cause() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         let home = config_without_cpu_wait();
-        let mut screen = Invocation::new(["--watch", "never"]).env("XDG_CONFIG_HOME", home.path()).screen(120, 40);
-        screen.wait_for("COMMAND");
-        let title = format!("{} {}", runtime.name_of("known"), program.pid());
-        screen.keys(&format!(":{title}"));
-        screen.keys(ENTER);
-        screen.wait_for(&format!(" {title} ─"));
+        let dn_top = Invocation::new(["--watch", "never"]).env("XDG_CONFIG_HOME", home.path());
+        let mut screen = dashboard(dn_top, runtime.name_of("known"), &program);
         screen.keys("F");
         screen.wait_for("recording  0:0");
         let seen = poll(TIMEOUT, || {

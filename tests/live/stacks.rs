@@ -1,21 +1,16 @@
 //! Stacks of all threads, in the dashboard.
 
+use crate::heap::dashboard;
 use crate::support::runtimes;
-use crate::support::screen::ENTER;
 use crate::support::{Invocation, TIMEOUT, poll};
 
 /// Ten threads that wait for a lock are one row, and the thread that reads commands is another.
 #[test]
 fn one_key_shows_stacks_of_all_threads() {
-    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+    runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.carry_out("hold-lock 600000");
-        let mut screen = Invocation::new(["--watch", "never"]).screen(120, 40);
-        screen.wait_for("COMMAND");
-        let title = format!("{} {}", runtime.name_of("known"), program.pid());
-        screen.keys(&format!(":{title}"));
-        screen.keys(ENTER);
-        screen.wait_for(&format!(" {title} ─"));
+        let mut screen = dashboard(Invocation::new(["--watch", "never"]), runtime.name_of("known"), &program);
         screen.keys("D");
         screen.wait_for("PROGRAM METHOD");
         for method in ["Known.Main", "HoldLock.lambda_"] {

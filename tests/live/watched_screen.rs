@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::requests::serve;
 use crate::slowdown::config_without_cpu_wait;
-use crate::support::runtimes;
+use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::{ENTER, Screen, ctrl};
 use crate::support::{Invocation, Program, TIMEOUT, folder, poll};
 use crate::watching::sessions;
@@ -209,30 +209,33 @@ fn request_durations_are_shown_if_published() {
 /// The first screen shows the cause, without a key press.
 #[test]
 fn overview_shows_health_issues() {
+    let at_work: &[_] =
+        &[("throw 100000000", "/s exceptions"), ("churn 60000", "/s gen 2 collections"), ("compile 3600000", " of a core is spent in JIT")];
+    let in_locks: &[_] = &[("convoy 10 60000", " threads at a time wait for locks"), ("leak 100", "! gen 2 grew from ")];
+    // In the second case, thread pool threads wait for tasks that need these threads themselves.
+    let in_pools: &[_] = &[("occupy 2000 3000", " work items wait"), ("await 2000", " work items wait")];
+    let in_collections: &[_] = &[("induce 100000 100", "/s induced GCs")];
     runtimes::each(runtimes::before(10, runtimes::since(9, runtimes::with("known"))), |runtime| {
-        for (command, finding) in [
-            ("throw 100000000", "/s exceptions"),
-            ("convoy 10 60000", " threads at a time wait for locks"),
-            ("occupy 2000 3000", " work items wait"),
-            // Thread pool threads wait for tasks that need these threads themselves.
-            ("await 2000", " work items wait"),
-            ("churn 60000", "/s gen 2 collections"),
-            ("leak 100", "! gen 2 grew from "),
-            ("induce 100000 100", "/s induced GCs"),
-            ("compile 3600000", " of a core is spent in JIT"),
-        ] {
-            let mut program = runtime.program("known").start();
-            assert_eq!(program.line(), "ready");
-            program.command(command);
-            let mut screen = dashboard(&program, &[], 120, 40);
-            let began = Instant::now();
-            let line = |shown: &str| shown.lines().find(|line| line.contains("│ ! ") && line.contains(finding)).map(str::to_owned);
-            let shown = screen.wait_until(finding, |shown| line(shown).is_some());
-            let line = line(&shown).unwrap_or_default();
-            eprintln!("{runtime}: {command}: {:.1} s, no key: {}", began.elapsed().as_secs_f64(), line.trim_matches(['│', ' ', '┃']));
-            screen.quit();
-        }
+        // Only the first ones use much CPU time.
+        std::thread::scope(|scope| {
+            for cases in [at_work, in_locks, in_pools, in_collections] {
+                scope.spawn(|| cases.iter().for_each(|(command, finding)| assert_on_overview(runtime, command, finding)));
+            }
+        });
     });
+}
+
+fn assert_on_overview(runtime: &Runtime, command: &str, finding: &str) {
+    let mut program = runtime.program("known").start();
+    assert_eq!(program.line(), "ready");
+    program.command(command);
+    let mut screen = dashboard(&program, &[], 120, 40);
+    let began = Instant::now();
+    let line = |shown: &str| shown.lines().find(|line| line.contains("│ ! ") && line.contains(finding)).map(str::to_owned);
+    let shown = screen.wait_until(finding, |shown| line(shown).is_some());
+    let line = line(&shown).unwrap_or_default();
+    eprintln!("{runtime}: {command}: {:.1} s, no key: {}", began.elapsed().as_secs_f64(), line.trim_matches(['│', ' ', '┃']));
+    screen.quit();
 }
 
 /// On a busy machine, a thread that is always running uses little of a core: here that suffices for a finding, and waiting for CPU is no finding.
