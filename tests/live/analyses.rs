@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::requests::serve;
 use crate::support::runtimes;
-use crate::support::{Invocation, Signal, TIMEOUT, folder, poll};
+use crate::support::{Invocation, Signal, folder};
 
 #[test]
 fn file_and_live_analysis_agree() {
@@ -15,7 +15,7 @@ fn file_and_live_analysis_agree() {
         let recording = Invocation::new(["trace", &pid, "--clr-events", "gc+exception", "--duration", "3s", "-o", file]).start();
         let recorded = Invocation::new(["exceptions", &pid, "--duration", "3s", "--json"]).start();
         for running in [&recording, &recorded] {
-            poll(TIMEOUT, || running.stderr().contains("recording ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+            running.wait_for_stderr("recording ");
         }
         program.carry_out("collect 5 2");
         program.carry_out("throw 4");
@@ -54,7 +54,7 @@ fn log_messages_have_their_fields() {
         let (mut client, place) = (runtime.program("fetch").start(), folder());
         let (pid, file) = (server.pid().to_string(), place.path().join("a.nettrace"));
         let recording = Invocation::new(["trace", &pid, "--profile", "logs", "-o", file.to_str().unwrap()]).start();
-        poll(TIMEOUT, || recording.stderr().contains("recording ").then_some(())).unwrap_or_else(|| panic!("{}", recording.stderr()));
+        recording.wait_for_stderr("recording ");
         client.carry_out(&format!("get 1 {url}/log/1"));
         recording.signal(Signal::INT);
         recording.wait();

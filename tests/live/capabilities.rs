@@ -56,7 +56,7 @@ fn watching_remembers_unsupported_commands() {
         let program = runtime.any().start();
         tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(async {
             let mut directory = Directory::new(Sources::machine()).unwrap();
-            let process = directory.resolve(&program.pid().to_string(), Duration::from_secs(10)).await.unwrap();
+            let process = directory.resolve(&program.pid().to_string(), TIMEOUT).await.unwrap();
             let client = directory.clients().of(&process).unwrap();
             let watched = WatchOptions { process, interval: Duration::from_secs(1), meters: false };
             for _ in 0..2 {
@@ -68,7 +68,7 @@ fn watching_remembers_unsupported_commands() {
                 assert_eq!(watch(&client, &watched, stopped, publish).await, Ok(()));
                 assert!(*stop.borrow(), "it ended before a figure came");
             }
-            let process = directory.resolve(&program.pid().to_string(), Duration::from_secs(10)).await.unwrap();
+            let process = directory.resolve(&program.pid().to_string(), TIMEOUT).await.unwrap();
             let known = process.capabilities().known().contains(&"collect_tracing");
             // Sessions without stacks need CollectTracing3, those with filters by event CollectTracing5, which .NET 10 has; the newest of
             // .NET 9 is CollectTracing4.

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use crate::fatal_requests::suspended;
 use crate::support::runtimes;
-use crate::support::{Invocation, Launch, Output, Program, TIMEOUT, folder, poll};
+use crate::support::{Invocation, Output, Program, TIMEOUT, folder, poll};
 
 const CLASS: &str = "{123e4567-e89b-12d3-a456-426614174000}";
 
@@ -29,14 +30,6 @@ fn refused(program: &Program, words: &[&str], code: i32, message: &str) {
 fn wait_for_text(file: &Path, text: &str) {
     let found = || (fs::read_to_string(file).unwrap_or_default() == text).then_some(());
     assert!(poll(TIMEOUT, found).is_some(), "{}: {:?}", file.display(), fs::read_to_string(file));
-}
-
-/// Starts a program that is suspended at startup until it is resumed over its own socket.
-fn suspended(launch: Launch) -> Program {
-    let program = launch.env("DOTNET_DefaultDiagnosticPortSuspend", "1").start();
-    let waits = || run(&program, &["info", "PID", "--json"]).json();
-    poll(TIMEOUT, || (waits()["state"] == "suspended").then_some(())).unwrap();
-    program
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn bash_completes_commands_profiles_and_themes() {
 
 #[test]
 fn processes_are_completed_by_pid_and_by_name() {
-    for runtime in runtimes::all() {
+    runtimes::each(runtimes::all(), |runtime| {
         let program = runtime.any().start();
         let (folder, pid) = (folder(), program.pid().to_string());
         let row = Invocation::new(["info", &pid, "--json"]).run().json();
@@ -67,7 +67,7 @@ fn processes_are_completed_by_pid_and_by_name() {
         }
         assert_eq!(bash(folder.path(), &["dn-top", "trace", &pid]), [&*pid]);
         assert!(answer("fish", &["dn-top", "profiler", "attach", ""]).contains(&pid), "{runtime}");
-    }
+    });
 }
 
 #[test]

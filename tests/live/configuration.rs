@@ -14,7 +14,7 @@ const TEXT: &str = "watch = 'selected'\n\
 
 #[test]
 fn keys_thresholds_secrets_and_names_are_configurable() {
-    runtimes::each_in_turn(runtimes::all(), |runtime| {
+    runtimes::each(runtimes::all(), |runtime| {
         let program = runtime.any().env("ACME_MAIN_DSN", "hush").start();
         let (home, pid) = (folder(), program.pid().to_string());
         fs::create_dir(home.path().join("dn-top")).unwrap();

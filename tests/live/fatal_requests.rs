@@ -17,7 +17,7 @@ use rustix::process::Signal;
 use crate::fatal_hooks::bad_hooks;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::{DOWN, ENTER, ESC, TAB, ctrl};
-use crate::support::{Invocation, Output, Program, TIMEOUT, folder, poll, send};
+use crate::support::{Invocation, Launch, Output, Program, TIMEOUT, folder, poll, send};
 
 const CLASS: &str = "123e4567-e89b-12d3-a456-426614174000";
 
@@ -74,7 +74,8 @@ fn no_request_crashes_runtime() {
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
         let text = place.path().join("text.so");
         fs::write(&text, "no library").unwrap();
-        let mut program = runtime.any().start();
+        // Its perf maps are removed with this folder.
+        let mut program = runtime.any().env("DOTNET_PerfMapJitDumpPath", place.path()).start();
         let long = "x".repeat(40_000);
         let files = Cell::new(0);
         let trace = |words: &[&str]| {
@@ -153,7 +154,7 @@ fn no_request_crashes_suspended_runtime() {
     let runtimes = every_runtime_form().into_iter().filter(|runtime| runtime.major() >= 8 && !runtime.is_native_aot()).collect();
     runtimes::each(runtimes, |runtime| {
         let place = folder();
-        let mut program = suspended(runtime);
+        let mut program = suspended(runtime.any());
         let by_path = program.socket().into_os_string();
         let mut attempts = Vec::new();
         let waits = "not sent, because the process is suspended";
@@ -210,7 +211,7 @@ fn stuck_dump_program_can_be_killed() {
         let writer = poll(TIMEOUT, || children(program.pid()).trim().parse::<u32>().ok()).expect("no dump program");
         send(writer, Signal::STOP);
         let advice = format!("`kill -9 {writer}; kill -CONT {}` ends it, and work continues", program.pid());
-        assert!(poll(TIMEOUT, || dump.stderr().contains(&advice).then_some(())).is_some(), "{runtime}: {}", dump.stderr());
+        dump.wait_for_stderr(&advice);
         send(writer, Signal::KILL);
         let stat = format!("/proc/{writer}/stat");
         let has_ended = || fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z ")).then_some(());
@@ -242,7 +243,7 @@ fn perf_map_does_not_crash_suspended_runtime_in_namespace() {
         return;
     }
     runtimes::each(runtimes::since(8, runtimes::with("work")), |runtime| {
-        let mut program = suspended(runtime);
+        let mut program = suspended(runtime.any());
         let socket = program.socket();
         let elsewhere = |command: &str, words: &[&str]| -> Output {
             let dn_top = ["--pid", "--fork", "--mount-proc", env!("CARGO_BIN_EXE_dn-top"), command, socket.to_str().unwrap()];
@@ -302,7 +303,7 @@ fn dashboard_keys_do_not_crash_suspended_runtime() {
             if serves_port {
                 options = vec!["--port".to_owned(), port.to_str().unwrap().to_owned()];
             } else {
-                program = Some(suspended(runtime));
+                program = Some(suspended(runtime.any()));
             }
             let screen =
                 Invocation::new(options.iter().map(String::as_str).chain(["--watch", "never", "--filter", "work"])).screen(140, 40);
@@ -383,10 +384,10 @@ fn no_request_over_port_crashes_runtime() {
 }
 
 /// Starts a program that is suspended at startup until it is resumed over its own socket.
-fn suspended(runtime: &Runtime) -> Program {
-    let program = runtime.any().env("DOTNET_DefaultDiagnosticPortSuspend", "1").start();
+pub(crate) fn suspended(launch: Launch) -> Program {
+    let program = launch.env("DOTNET_DefaultDiagnosticPortSuspend", "1").start();
     let waits = || (info(&program)["state"] == "suspended").then_some(());
-    assert!(poll(TIMEOUT, waits).is_some(), "{runtime} is not suspended");
+    assert!(poll(TIMEOUT, waits).is_some(), "{program:?} is not suspended");
     program
 }
 

@@ -46,17 +46,15 @@ async fn assert_stops_with_occupied_socket(runtime: &Runtime) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn recording_stops_while_socket_is_occupied() {
-    for runtime in runtimes::all() {
-        assert_stops_with_occupied_socket(&runtime).await;
-    }
+#[test]
+fn recording_stops_while_socket_is_occupied() {
+    runtimes::each_async(runtimes::all(), assert_stops_with_occupied_socket);
 }
 
 /// No character in a path is special: createdump would expand `%p` and overwrite `4242`.
 #[test]
 fn dump_file_name_is_not_expanded() {
-    for runtime in runtimes::all() {
+    runtimes::each(runtimes::all(), |runtime| {
         let program = runtime.any().start();
         let place = folder();
         let expanded = place.path().join(format!("{}_1", program.pid()));
@@ -69,7 +67,7 @@ fn dump_file_name_is_not_expanded() {
         }
         let left: Vec<_> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert_eq!((left, fs::read(&expanded).unwrap().as_slice()), (vec![expanded], &b"mine"[..]), "{runtime}");
-    }
+    });
 }
 
 /// The dump program of 3.1 inherits all connections, and may outlive the process that it was to dump.

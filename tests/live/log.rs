@@ -24,7 +24,7 @@ fn lines(log: &Path) -> Vec<String> {
 
 #[test]
 fn answered_refused_and_unanswered_requests_are_logged() {
-    for runtime in runtimes::all() {
+    runtimes::each(runtimes::all(), |runtime| {
         let program = runtime.any().env("SECRET_TOKEN", "hunter2").start();
         let (folder, pid) = (folder(), program.pid().to_string());
         let log = |name: &str| folder.path().join(name);
@@ -57,12 +57,12 @@ fn answered_refused_and_unanswered_requests_are_logged() {
         if runtime.major() >= 5 {
             has("answered", &["ProcessEnvironment", &to, " ms: answered"]);
         }
-    }
+    });
 }
 
 #[test]
 fn dashboard_shows_log_without_file() {
-    runtimes::each_in_turn(runtimes::all(), |runtime| {
+    runtimes::each(runtimes::all(), |runtime| {
         let program = runtime.any().env("SECRET_TOKEN", "hunter2").start();
         let mut screen = Invocation::new(["--watch", "never"]).screen(160, 40);
         screen.wait_for("COMMAND");

@@ -1,4 +1,4 @@
-//! Tests of dn-top with real .NET runtimes: 3.1, 9 and 10. `tests/setup.sh` installs them.
+//! Tests of dn-top with real .NET runtimes: 3.1, 8, 9 and 10. `tests/setup.sh` installs them.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests by their attribute, and not what they call")]
 

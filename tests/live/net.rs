@@ -59,7 +59,7 @@ fn every_runtime_is_listed_with_details() {
 }
 
 #[test]
-fn process_starts_and_exits_are_listed_within_a_second() {
+fn process_starts_and_exits_are_listed() {
     runtimes::each_async(runtimes::all(), async |runtime| {
         let mut list = List::new();
         list.0.refresh(TIMEOUT).await.unwrap();
@@ -134,10 +134,16 @@ fn starting_runtime_is_not_reported_as_suspended() {
     runtimes::each_async(runtimes::all_and_single_files(), async |runtime| {
         let program = runtime.any().spawn();
         let mut list = List::new();
-        let began = Instant::now();
-        while began.elapsed() < Duration::from_secs(3) {
+        let (began, mut answered) = (Instant::now(), None::<Instant>);
+        // From before its first answer until a second after it.
+        while answered.is_none_or(|at| at.elapsed() < Duration::from_secs(1)) {
             let rows = list.0.refresh(Duration::ZERO).await.unwrap();
-            assert!(rows.iter().all(|row| row.key.pid != program.pid() || row.run_state == RunState::Running), "{runtime} {rows:#?}");
+            let row = rows.into_iter().find(|row| row.key.pid == program.pid());
+            assert!(row.as_ref().is_none_or(|row| row.run_state == RunState::Running), "{runtime} {row:#?}");
+            if answered.is_none() && row.as_ref().is_some_and(is_ok) {
+                answered = Some(Instant::now());
+            }
+            assert!(began.elapsed() < TIMEOUT, "{runtime} {row:#?}");
         }
     });
 }

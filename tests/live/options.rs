@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
+use std::path::Path;
 
 use serde_json::json;
 
@@ -126,14 +127,9 @@ fn options_not_allowed_before_command_are_rejected() {
     let path = place.path().join("socket");
     let listener = UnixListener::bind(&path).unwrap();
     listener.set_nonblocking(true).unwrap();
-    for (subject, command) in COMMANDS {
-        for (option, _) in OPTIONS.iter().filter(|(_, before)| !before.contains(subject)) {
-            let command = command.iter().map(|word| if *word == "TARGET" { path.to_str().unwrap() } else { word });
-            let words: Vec<_> = option.iter().copied().chain(command).collect();
-            let output = Invocation::new(&words).current_dir(place.path()).run();
-            output.assert_refused(2, &format!("{} cannot be given before `{}`: ", option[0], words[option.len()]));
-        }
-    }
+    for_each_pair(false, path.to_str().unwrap(), Some(place.path()), |option, command, output| {
+        output.assert_refused(2, &format!("{option} cannot be given before `{command}`: "));
+    });
     assert!(listener.accept().is_err(), "a connection came");
     let left: Vec<_> = place.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["socket"], "a file was made");
@@ -141,13 +137,24 @@ fn options_not_allowed_before_command_are_rejected() {
 
 #[test]
 fn options_allowed_before_command_are_accepted() {
+    for_each_pair(true, "/no/such/socket", None, |option, command, output| {
+        assert!(!output.stderr.contains("cannot be given before"), "{option} {command}: {output:?}");
+    });
+}
+
+/// Runs each command behind each option that is allowed there, or that is not; all options of a command at once, as most of the runs wait.
+/// Without a folder, each run has one of its own.
+fn for_each_pair(is_allowed: bool, target: &str, place: Option<&Path>, check: impl Fn(&str, &str, Output)) {
     for (subject, command) in COMMANDS {
-        for (option, _) in OPTIONS.iter().filter(|(_, before)| before.contains(subject)) {
-            let command = command.iter().map(|word| if *word == "TARGET" { "/no/such/socket" } else { word });
-            let words: Vec<_> = option.iter().copied().chain(command).collect();
-            let output = run(&words);
-            assert!(!output.stderr.contains("cannot be given before"), "{words:?}: {output:?}");
-        }
+        let command: Vec<_> = command.iter().map(|word| if *word == "TARGET" { target } else { word }).collect();
+        let options = OPTIONS.iter().filter(|(_, before)| before.contains(subject) == is_allowed);
+        let start = |(option, _): &(&[&'static str], _)| {
+            let invocation = Invocation::new(option.iter().chain(&command));
+            let invocation = if let Some(place) = place { invocation.current_dir(place) } else { invocation };
+            (option[0], invocation.start())
+        };
+        let running: Vec<_> = options.map(start).collect();
+        running.into_iter().for_each(|(option, running)| check(option, command[0], running.wait()));
     }
 }
 

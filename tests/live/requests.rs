@@ -6,7 +6,7 @@ use dn_top::analysis::ActivitySnapshot;
 
 use crate::numbers::read;
 use crate::support::runtimes::{self, Runtime};
-use crate::support::{Invocation, Program, Signal, TIMEOUT, folder, poll};
+use crate::support::{Invocation, Program, Signal, folder};
 
 /// Starts the web server, and returns its URL.
 pub(crate) fn serve(runtime: &Runtime) -> (Program, String) {
@@ -18,15 +18,15 @@ pub(crate) fn serve(runtime: &Runtime) -> (Program, String) {
 
 #[test]
 fn requests_are_counted_once_with_their_status() {
-    for runtime in runtimes::with("web") {
-        let (server, url) = serve(&runtime);
+    runtimes::each(runtimes::with("web"), |runtime| {
+        let (server, url) = serve(runtime);
         let mut client = runtime.program("fetch").start();
         let place = folder();
         let files = ["server", "client"].map(|name| place.path().join(name));
         let record = |(program, file): (&Program, &PathBuf)| {
             let words = ["trace", &program.pid().to_string(), "-o", file.to_str().unwrap(), "--profile", "http"];
             let recording = Invocation::new(words).start();
-            assert!(poll(TIMEOUT, || recording.stderr().contains("recording process").then_some(())).is_some(), "{}", recording.stderr());
+            recording.wait_for_stderr("recording process");
             assert!(program.answers());
             recording
         };
@@ -100,5 +100,5 @@ fn requests_are_counted_once_with_their_status() {
         // As reported by Kestrel: not one row per connection.
         let (_, _, _, kestrel) = of(&served, "Microsoft-AspNetCore-Server-Kestrel");
         assert_eq!(kestrel.len(), 5, "{runtime}: {kestrel:?}");
-    }
+    });
 }

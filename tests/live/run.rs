@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::support::runtimes;
 use crate::support::{Invocation, Launch, Output, Signal, TIMEOUT, folder, poll};
@@ -18,8 +18,8 @@ fn run(options: &[&str], program: &Launch) -> Invocation {
 struct OpenStdin(Child);
 
 impl OpenStdin {
-    fn open(seconds: u32) -> (Self, ChildStdout) {
-        let mut sleep = Command::new("sleep").arg(seconds.to_string()).stdout(Stdio::piped()).spawn().unwrap();
+    fn open() -> (Self, ChildStdout) {
+        let mut sleep = Command::new("sleep").arg("600").stdout(Stdio::piped()).spawn().unwrap();
         let stdout = sleep.stdout.take().unwrap();
         (Self(sleep), stdout)
     }
@@ -75,7 +75,7 @@ fn program_is_recorded_from_startup_with_its_exit_code() {
 fn program_is_terminated_with_its_recording() {
     runtimes::each(runtimes::since(5, runtimes::all()), |runtime| {
         let folder = folder();
-        let (_held, stdin) = OpenStdin::open(100);
+        let (_held, stdin) = OpenStdin::open();
         let output = run(&["--duration", "1s", "-o", "a.nettrace", "--json"], &runtime.any()).current_dir(folder.path()).stdin(stdin).run();
         assert_eq!(output.code, 0, "{runtime} {output:?}");
         let document = document(&output);
@@ -93,9 +93,9 @@ fn program_is_terminated_with_its_recording() {
 fn ctrl_c_stops_recording_and_program() {
     runtimes::each(runtimes::since(5, runtimes::all()), |runtime| {
         let folder = folder();
-        let (_held, stdin) = OpenStdin::open(100);
+        let (_held, stdin) = OpenStdin::open();
         let running = run(&["-o", "a.nettrace"], &runtime.any()).current_dir(folder.path()).stdin(stdin).start();
-        poll(TIMEOUT, || running.stderr().contains("from its start").then_some(())).unwrap();
+        running.wait_for_stderr("from its start");
         let partial = folder.path().join("a.nettrace.partial");
         poll(TIMEOUT, || partial.metadata().is_ok_and(|file| file.len() > 1000).then_some(())).unwrap();
         running.signal(Signal::INT);
@@ -111,12 +111,12 @@ fn child_process_is_resumed_immediately() {
         let folder = folder();
         let child = runtime.any();
         let parent = child.words()[1..].iter().fold(runtime.program("parent"), |parent, word| parent.arg(word));
-        let (_held, stdin) = OpenStdin::open(100);
+        let (_held, stdin) = OpenStdin::open();
         let running = run(&["--show-output", "-o", "a.nettrace"], &parent).current_dir(folder.path()).stdin(stdin).start();
         let line = poll(TIMEOUT, || running.stdout().lines().find_map(|line| line.strip_prefix("child ")?.parse::<u32>().ok())).unwrap();
         // A thread that exists only once managed code runs.
         let runs = || threads(line).iter().any(|name| name.starts_with(".NET Finalizer")).then_some(());
-        assert!(poll(Duration::from_secs(5), runs).is_some(), "{:?}", threads(line));
+        assert!(poll(TIMEOUT, runs).is_some(), "{:?}", threads(line));
         running.signal(Signal::INT);
         let output = running.wait();
         assert!(output.stderr.contains("(parent) from its start"), "{output:?}");
@@ -130,14 +130,17 @@ fn child_process_is_resumed_immediately() {
 fn keep_running_exits_with_program_exit_code() {
     runtimes::each(runtimes::since(5, runtimes::all()), |runtime| {
         let folder = folder();
-        let (_held, stdin) = OpenStdin::open(4);
-        let began = Instant::now();
-        let output = run(&["--keep-running", "--duration", "500ms", "-o", "a.nettrace"], &runtime.any())
+        let (held, stdin) = OpenStdin::open();
+        let mut running = run(&["--keep-running", "--duration", "500ms", "-o", "a.nettrace"], &runtime.any())
             .current_dir(folder.path())
             .stdin(stdin)
-            .run();
-        assert!(output.code == 0 && output.stderr.contains("keeps running; dn-top exits with it"), "{output:?}");
-        assert!(began.elapsed() > Duration::from_secs(3), "it ended when its standard input did: {output:?}");
+            .start();
+        running.wait_for_stderr("keeps running; dn-top exits with it");
+        assert!(running.is_alive() && is_alive(pid(&running.stderr())), "{runtime}");
+        // The program exits when its standard input ends.
+        drop(held);
+        let output = running.wait();
+        assert_eq!(output.code, 0, "{output:?}");
     });
 }
 
@@ -168,7 +171,7 @@ fn killed_dn_top_does_not_leave_program_suspended() {
         let moments = [None].into_iter().chain([50, 100, 150, 250].map(|ms| Some(Duration::from_millis(ms))));
         for moment in moments {
             let folder = folder();
-            let (_held, stdin) = OpenStdin::open(100);
+            let (_held, stdin) = OpenStdin::open();
             let started = folder.path().join("started");
             let shell = Launch::new(&PathBuf::from("sh")).arg("-c").arg(r#"echo $$ > started; exec "$@""#).arg("sh");
             let any = runtime.any();
@@ -223,9 +226,9 @@ fn non_dotnet_program_runs_unrecorded() {
 fn runtime_without_port_support_is_attached_after_startup() {
     let Some(net31) = runtimes::net31() else { return };
     let folder = folder();
-    let (_held, stdin) = OpenStdin::open(100);
+    let (_held, stdin) = OpenStdin::open();
     let running = run(&["-o", "a.nettrace", "--json"], &net31.any()).current_dir(folder.path()).stdin(stdin).start();
-    poll(TIMEOUT, || running.stderr().contains("recording process ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+    running.wait_for_stderr("recording process ");
     let pid = pid(&running.stderr());
     // Waits until the file has contents.
     poll(TIMEOUT, || {

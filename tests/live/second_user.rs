@@ -9,7 +9,6 @@ use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use dn_top::net::discovery::Sources;
 use dn_top::net::port::Port;
@@ -110,8 +109,8 @@ fn assert_no_effect(target: &str, victim: &mut Victim, code: i32, words: &str) {
 #[test]
 fn link_under_own_pid_does_not_reach_root_runtime() {
     let Some(user) = SecondUser::new() else { return };
-    for runtime in runtimes::all() {
-        let mut victim = Victim::new(&runtime);
+    runtimes::each(runtimes::all(), |runtime| {
+        let mut victim = Victim::new(runtime);
         let sleeps = user.run("sleep", &["600"], user.home.path());
         user.link(&victim.socket(), &user.path(&socket_name(sleeps.pid())));
         let pid = sleeps.pid().to_string();
@@ -125,7 +124,7 @@ fn link_under_own_pid_does_not_reach_root_runtime() {
         let row = poll(TIMEOUT, || rows(victim.folder()).into_iter().find(|row| row["pid"] == looks.pid())).unwrap();
         assert_eq!((&row["contact"], &row["socket"]), (&json!("unverified"), &Value::Null), "{runtime}: {row}");
         assert_no_effect(&looks.pid().to_string(), &mut victim, 4, "the file is not a socket");
-    }
+    });
 }
 
 #[test]
@@ -150,13 +149,15 @@ fn container_link_does_not_reach_root_runtime() {
     fs::create_dir(&private).unwrap();
     let script = r#"mount -t tmpfs tmpfs "$TMPDIR" && exec sleep 600"#;
     let arguments = ["--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script];
-    let unshare = user.run("unshare", &arguments, &private);
+    let mut unshare = user.run("unshare", &arguments, &private);
+    let parent = unshare.pid();
     let inside = || {
-        let child = fs::read_to_string(format!("/proc/{0}/task/{0}/children", unshare.pid())).ok()?;
+        let child = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).ok()?;
         let pid: u32 = child.split_whitespace().next()?.parse().ok()?;
         (fs::read(format!("/proc/{pid}/comm")).ok()? == b"sleep\n").then_some(pid)
     };
-    let Some(pid) = poll(Duration::from_secs(5), inside) else {
+    let mut refused = || unshare.0.try_wait().unwrap().map(|_| None);
+    let Some(pid) = poll(TIMEOUT, || inside().map(Some).or_else(&mut refused)).expect("neither a program nor a refusal") else {
         return runtimes::skip("users may not make user namespaces here");
     };
     let seen_here = PathBuf::from(format!("/proc/{pid}/root")).join(private.strip_prefix("/").unwrap()).join(socket_name(pid));
