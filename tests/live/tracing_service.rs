@@ -51,6 +51,9 @@ impl Traced {
             let ended = self.probes.as_mut().unwrap().try_wait().unwrap().is_some();
             (ended || self.query().contains("linux.ftrace")).then_some(!ended)
         });
+        if registered == Some(false) {
+            self.kernel = None;
+        }
         registered.unwrap()
     }
 
