@@ -13,7 +13,7 @@ use crate::session::{is_heap_file, trace_file};
 pub(in crate::cli) struct Counters {
     #[command(flatten)]
     pub(in crate::cli) target: Target,
-    /// Providers and meters, each with a list of counters, or all of them
+    /// Providers and meters, each with a list of counters, or all of them; `PREFIX*` and `*` select meters (.NET 9)
     #[arg(long, value_name = "NAME[COUNTER,..],NAME", default_value = "System.Runtime")]
     pub(in crate::cli) counters: String,
     /// Time between two values

@@ -16,6 +16,8 @@ const DURATIONS: ([(&str, &str); 2], u32) =
 
 /// All meters (reference: .NET 9 and later).
 const ALL_METERS: &str = "*";
+/// Ends a name that stands for all meters whose names begin like it (reference: .NET 9 and later). Providers have no such names.
+const PREFIX_END: char = '*';
 
 /// Providers of EventCounters and meters. A name alone does not show which of the two it is, so both are requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,13 +121,19 @@ impl CounterSelection {
 
     /// Whether the selection includes a counter.
     pub fn has(&self, counter: &CounterSnapshot) -> bool {
-        self.0.iter().any(|group| group.name == counter.group && (group.counters.is_empty() || group.counters.contains(&counter.name)))
+        self.0.iter().any(|group| group.is_of(&counter.group) && (group.counters.is_empty() || group.counters.contains(&counter.name)))
     }
 }
 
 impl Group {
+    /// Whether this is the name of a provider or meter, or a prefix that includes it.
+    fn is_of(&self, name: &str) -> bool {
+        self.name.strip_suffix(PREFIX_END).map_or(self.name == name, |prefix| name.starts_with(prefix))
+    }
+
     fn has_event_counters(&self, major: u32) -> bool {
         match self.kind {
+            Kind::Any if self.name.ends_with(PREFIX_END) => false,
             Kind::Any => self.name != RUNTIME || major < 9 || self.counters.iter().any(|name| !name.starts_with(INSTRUMENT)),
             Kind::EventCounters => true,
             Kind::Meters => false,
@@ -165,11 +173,27 @@ mod tests {
             // A counter that exists only as an EventCounter.
             (9, "System.Runtime[cpu-usage]", &["System.Runtime"], ""),
             (10, r"EventCounters\System.Runtime", &["System.Runtime"], ""),
+            (9, "*", &[], "*"),
+            (9, "App,App.*", &["App"], "App,App.*"),
             (10, "App[hits,lat],System.Runtime[dotnet.exceptions]", &["App"], r"App\hits,App\lat,System.Runtime\dotnet.exceptions"),
         ] {
             let selection = CounterSelection::parse(counters).unwrap();
             assert_eq!(selection.event_counters(major).collect::<Vec<_>>(), event_counters, "{counters}");
             assert_eq!(selection.metrics(major), metrics, "{counters}");
+        }
+    }
+
+    #[test]
+    fn meter_prefixes_include_the_meters_that_the_runtime_publishes_for_them() {
+        for (name, meter, is_of) in [
+            ("App", "App", true),
+            ("App", "App.Db", false),
+            ("App.*", "App.Db", true),
+            ("App.*", "App", false),
+            ("App.*", "Other.App.Db", false),
+            ("*", "App", true),
+        ] {
+            assert_eq!(CounterSelection::parse(name).unwrap().0[0].is_of(meter), is_of, "{name} {meter}");
         }
     }
 
