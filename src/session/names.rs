@@ -17,7 +17,7 @@ use super::listener::Listener;
 use super::progress::Progress;
 use super::trace_session::{StopLimit, Unfinished};
 use crate::analysis::{Live, Origin, Profile, SampleFilter, Symbols};
-use crate::ipc::{BufferMb, Level, Provider, SessionConfig};
+use crate::ipc::{BufferMb, InvalidRequest, Level, Provider, Rundown, SessionConfig};
 use crate::model::{MethodNameResolution, RecordingAnalysis};
 use crate::net::client::Client;
 use crate::nettrace::{Sink, StreamTail};
@@ -34,6 +34,10 @@ const LIMIT: StopLimit = StopLimit { time: Duration::from_secs(20), ..StopLimit:
 const UNUSED_PROVIDER: &str = "DnTop-Unused";
 /// Size of the end marker of a runtime's stream, in bytes.
 const END_BYTES: i64 = 1;
+/// Rundown keywords for the names of methods and modules.
+pub(super) const NAME_KEYWORDS: u64 = 0x38;
+/// The rundown of a search for names. The default one is a third larger (seen on 10), and has nothing else that is used.
+const NAMES: Rundown = Rundown::AtLeast(NAME_KEYWORDS);
 /// Buffer for a rundown: the runtime buffers what it cannot send at once.
 const BUFFER_MB: u32 = 64;
 
@@ -123,7 +127,7 @@ impl MethodNameSearch {
 /// # Errors
 /// If the runtime sends no names.
 pub(super) async fn request_names(client: Client) -> Result<Symbols, String> {
-    let (symbols, ended) = rundown(client, Live::symbols_only()).await?;
+    let (symbols, ended) = rundown(client, NAMES, Live::symbols_only()).await?;
     let symbols = symbols.into_symbols();
     match ended {
         _ if symbols.methods() > 0 => Ok(symbols),
@@ -133,14 +137,18 @@ pub(super) async fn request_names(client: Client) -> Result<Symbols, String> {
 }
 
 /// Opens the session and stops it. Returns the sink with the rundown, and whether the rundown is complete.
-async fn rundown<S: Sink + Send + 'static>(client: Client, sink: S) -> Result<(S, Result<(), Unfinished>), String> {
-    let provider = Provider::new(UNUSED_PROVIDER, 0, Level::LogAlways).map_err(|error| error.to_string())?;
-    let buffer = BufferMb::new(BUFFER_MB).map_err(|error| error.to_string())?;
-    let config = SessionConfig { buffer, ..SessionConfig::new(provider.into()) };
+async fn rundown<S: Sink + Send + 'static>(client: Client, rundown: Rundown, sink: S) -> Result<(S, Result<(), Unfinished>), String> {
+    let config = session(rundown).map_err(|error| error.to_string())?;
     let mut listener = Listener::start(client, &config, sink, LIMIT.bytes).await.map_err(|error| error.to_string())?;
     let ended = listener.stop(LIMIT).await;
     let sink = listener.into_sink().ok_or_else(|| "the session did not end".to_owned())?;
     Ok((sink, ended))
+}
+
+/// Returns the configuration of a session that consists of this rundown.
+fn session(rundown: Rundown) -> Result<SessionConfig, InvalidRequest> {
+    let provider = Provider::new(UNUSED_PROVIDER, 0, Level::LogAlways)?;
+    Ok(SessionConfig { buffer: BufferMb::new(BUFFER_MB)?, rundown, ..SessionConfig::new(provider.into()) })
 }
 
 /// Appends the method names of a process to a recording, from a second session, replacing the end marker. Returns the number of methods.
@@ -151,12 +159,25 @@ pub async fn append_names(client: Client, file: &mut File, tail: StreamTail, lar
     let not_written = |error: std::io::Error| format!("cannot append method names to the file: {error}");
     let bytes = file.seek(SeekFrom::End(-END_BYTES)).map_err(not_written)?;
     let appended = tail.append(bytes, largest_id, |metadata| metadata.provider.ends_with("Rundown")).map_err(|error| error.to_string())?;
-    let ((symbols, appended), ended) = rundown(client, (Live::symbols_only(), appended)).await?;
+    let ((symbols, appended), ended) = rundown(client, Rundown::Default, (Live::symbols_only(), appended)).await?;
     ended.map_err(|why| format!("the runtime did not send all of its method names: {why}"))?;
     let names = appended.finish().map_err(|error| error.to_string())?;
     file.write_all(&names).and_then(|()| file.sync_all()).map_err(not_written)?;
     match symbols.into_symbols().methods() {
         0 => Err("the runtime sent no method names".to_owned()),
         methods => Ok(methods as u64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ipc::CommandCode::{CollectTracing, CollectTracing2, CollectTracing4};
+
+    #[test]
+    fn other_rundown_events_are_only_requested_for_the_file_and_of_old_runtimes() {
+        let codes = |rundown| session(rundown).unwrap().attempts().iter().map(|attempt| attempt.command.code()).collect::<Vec<_>>();
+        assert_eq!(codes(NAMES), [CollectTracing4, CollectTracing2, CollectTracing]);
+        assert_eq!((NAMES.keyword(), codes(Rundown::Default)), (NAME_KEYWORDS, vec![CollectTracing2, CollectTracing]));
     }
 }

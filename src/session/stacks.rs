@@ -7,6 +7,7 @@ use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
 use super::listener::Listener;
+use super::names::NAME_KEYWORDS;
 use super::plan::StartError;
 use super::trace_session::{StopLimit, Unfinished};
 use crate::analysis::{Live, SampleFilter, StackGroup};
@@ -16,8 +17,6 @@ use crate::model::SafeText;
 use crate::net::client::Client;
 use crate::nettrace::{Event, Metadata, Sink, ThreadId, forward_sink};
 
-/// Rundown keywords for the names of methods and modules.
-const NAME_KEYWORDS: u64 = 0x38;
 /// Time limit for the first sample of all threads; runtimes send buffered events every tenth of a second.
 const SAMPLE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Stream limit, more than enough to see every thread once.
