@@ -1,5 +1,7 @@
 //! Reads one reply of a diagnostic server from its connection.
 
+use std::io;
+
 use tokio::io::AsyncReadExt;
 
 use super::error::Cause;
@@ -12,8 +14,22 @@ pub(super) fn unexpected_reply() -> Cause {
     ReplyError::NotAReply { set: 0xff, id: 0 }.into()
 }
 
+/// Reads the reply to a message, given the result of sending it.
+pub(super) async fn reply_after(
+    sent: io::Result<()>,
+    stream: &mut VerifiedStream,
+    to: CommandCode,
+) -> Result<Result<Reply, ReplyError>, Cause> {
+    match sent.map_err(|error| Cause::of_stream(error, 0)) {
+        // A server that closes immediately may have sent a reason first.
+        Ok(()) | Err(Cause::Closed) => read_reply(stream, to).await,
+        // The runtime waits for the rest and serves no other client until the connection is closed.
+        Err(cause) => Err(cause),
+    }
+}
+
 /// Reads one message and not a byte more: the reply to a session start is followed by the event stream.
-pub(super) async fn read_reply(stream: &mut VerifiedStream, to: CommandCode) -> Result<Result<Reply, ReplyError>, Cause> {
+async fn read_reply(stream: &mut VerifiedStream, to: CommandCode) -> Result<Result<Reply, ReplyError>, Cause> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES);
     loop {
         if let Some((message, _)) = Message::decode(&bytes)? {

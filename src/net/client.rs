@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until};
 
 use super::access::Access;
-use super::answer::{read_reply, unexpected_reply};
+use super::answer::{reply_after, unexpected_reply};
 use super::command_lock::{Busy, CommandLock};
 use super::dump_writer;
 use super::endpoint::Endpoint;
@@ -312,16 +312,11 @@ impl Client {
         }
         let message = command.encode()?;
         let mut stream = self.connection(code).await?;
-        // A server that closes immediately may have sent a reason first.
         let mut sent = stream.write_all(&message).await;
         if let (Ok(()), Some(data)) = (&sent, data) {
             sent = data.hand_over(&stream).await;
         }
-        let sent = sent.map_err(|error| Cause::of_stream(error, 0));
-        let answer = match (read_reply(&mut stream, code).await, sent) {
-            (Err(Cause::Closed), Err(cause)) => return Err(cause),
-            (answer, _) => answer?,
-        };
+        let answer = reply_after(sent, &mut stream, code).await?;
         self.support.lock().unwrap_or_else(PoisonError::into_inner).record_reply(code, &answer);
         Ok((answer?, stream))
     }

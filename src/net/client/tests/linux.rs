@@ -1,11 +1,15 @@
 //! Tests that depend on Linux sockets, /proc and the kernel.
 
+use std::io;
+
 use tokio::net::UnixStream;
+use tokio::time::timeout;
 
 use super::*;
 use crate::assembly::tests::{HOOK, TestAssembly};
 use crate::ipc::{EventFilter, PerfMapKind, TracepointProvider, Tracepoints};
 use crate::net::fake_proc::{Fake, FakeProc, fake};
+use crate::net::stream::Listener;
 
 #[tokio::test]
 async fn socket_without_a_listener_is_stale() {
@@ -98,4 +102,15 @@ async fn user_events_file_is_sent_after_the_request() {
         let error = client.start_user_events(session(), &UserEventsData::simulated(folder.path())).await.unwrap_err();
         assert!(error.to_string().contains("needs .NET 10"), "{error}");
     }
+}
+
+/// Without the file, a runtime that received the request waits for it, and is blocked until the connection is closed.
+#[tokio::test(start_paused = true)]
+async fn no_reply_is_awaited_if_the_request_was_not_sent_whole() {
+    let server = Server::not_listening();
+    let _silent = Listener::simulated(&server.client.endpoint().socket).unwrap();
+    let mut stream = peer::connect(server.client.endpoint(), None).await.unwrap();
+    let unsent = Err(io::ErrorKind::OutOfMemory.into());
+    let answer = timeout(REPLY_TIMEOUT, reply_after(unsent, &mut stream, CommandCode::CollectTracing5)).await;
+    assert!(matches!(answer, Ok(Err(Cause::Io(_)))), "{answer:?}");
 }
