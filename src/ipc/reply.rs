@@ -71,7 +71,14 @@ impl Reply {
         let mut reader = Reader::new(message.payload);
         match (message.set, message.id) {
             (SERVER, OK) => Self::read(to, &mut reader).map_err(malformed)?.map_err(ReplyError::from),
-            (SERVER, ERROR) => Err(Failure::read(&mut reader).map_err(malformed)?.into()),
+            (SERVER, ERROR) => Err(match Failure::read(&mut reader).map_err(malformed)? {
+                // .NET Core 3 takes every profiler command for `AttachProfiler` and cannot read this one (seen on 3.1).
+                failure if to == CommandCode::StartupProfiler && failure.hresult == Hresult::BAD_ENCODING => {
+                    Failure::from(Hresult::UNKNOWN_COMMAND)
+                }
+                failure => failure,
+            }
+            .into()),
             (set, id) => Err(ReplyError::NotAReply { set, id }),
         }
     }

@@ -112,6 +112,11 @@ fn error_replies_are_decoded() {
         assert_eq!(decode(Code::GenerateCoreDump3, &bytes), expected, "{bytes:?}");
     }
     assert_eq!(Failure::from(Hresult::UNKNOWN_COMMAND).encode().unwrap(), failed(unknown));
+    // 3.1 cannot read a command of the profiler set that it does not know.
+    let unreadable = failed(&[0x84, 0x13, 0x13, 0x80]);
+    for (code, hresult) in [(Code::StartupProfiler, Hresult::UNKNOWN_COMMAND), (Code::AttachProfiler, Hresult::BAD_ENCODING)] {
+        assert_eq!(decode(code, &unreadable), failure(hresult, None), "{code}");
+    }
 }
 
 #[test]
