@@ -90,6 +90,7 @@ const DOMAIN_MODULE: &str =
 const ASSEMBLY: &str = "AssemblyID:x8 AppDomainID:x8 BindingID:x8 AssemblyFlags:x4 FullyQualifiedAssemblyName:z ClrInstanceID:clr";
 const APP_DOMAIN: &str = "AppDomainID:x8 AppDomainFlags:x4 AppDomainName:z AppDomainIndex:4 ClrInstanceID:clr";
 const HANDLER: &str = "EntryEIP:x8 MethodID:x8 MethodName:z ClrInstanceID:clr";
+const TIERING: &str = "ClrInstanceID:clr Flags:x4";
 const INFORMATION: &str = "ClrInstanceID:clr Sku:2 BclMajorVersion:2 BclMinorVersion:2 BclBuildNumber:2 BclQfeNumber:2 VMMajorVersion:2 \
     VMMinorVersion:2 VMBuildNumber:2 VMQfeNumber:2 StartupFlags:x4 StartupMode:1 CommandLine:z ComObjectGuid:g RuntimeDllPath:z";
 
@@ -137,6 +138,9 @@ const RUNTIME: &[(u32, &str)] = &[
     (60, "Count:4 ClrInstanceID:clr"),
     (61, "WorkID:p ClrInstanceID:clr"),
     (62, "WorkID:p ClrInstanceID:clr"),
+    (63, "NativeOverlapped:p Overlapped:p MultiDequeues:4 ClrInstanceID:clr"),
+    (64, "NativeOverlapped:p Overlapped:p ClrInstanceID:clr"),
+    (65, "NativeOverlapped:p Overlapped:p ClrInstanceID:clr"),
     (70, "ID:p ClrInstanceID:clr"),
     (71, "ID:p ClrInstanceID:clr"),
     (73, "TypeLoadStartID:4 ClrInstanceID:clr"),
@@ -151,6 +155,10 @@ const RUNTIME: &[(u32, &str)] = &[
     (143, METHOD_VERBOSE),
     (144, METHOD_VERBOSE),
     (145, "MethodID:x8 ModuleID:x8 MethodToken:x4 MethodILSize:4 MethodNamespace:z MethodName:z MethodSignature:z ClrInstanceID:clr"),
+    (
+        146,
+        "MethodID:x8 ModuleID:x8 JitHotCodeRequestSize:8 JitRODataRequestSize:8 AllocatedSizeForJitCode:8 JitAllocFlag:x4 ClrInstanceID:clr",
+    ),
     (151, DOMAIN_MODULE),
     (152, MODULE),
     (153, MODULE),
@@ -169,11 +177,17 @@ const RUNTIME: &[(u32, &str)] = &[
     (250, HANDLER),
     (252, HANDLER),
     (254, HANDLER),
-    (280, "ClrInstanceID:clr Flags:x4"),
+    (280, TIERING),
     (281, CLR),
     (282, "ClrInstanceID:clr NewMethodCount:4"),
     (283, "ClrInstanceID:clr PendingMethodCount:4"),
     (284, "ClrInstanceID:clr PendingMethodCount:4 JittedMethodCount:4"),
+    (290, "ClrInstanceID:clr AssemblyName:z AssemblyPath:z RequestingAssembly:z AssemblyLoadContext:z RequestingAssemblyLoadContext:z"),
+    (
+        291,
+        "ClrInstanceID:clr AssemblyName:z AssemblyPath:z RequestingAssembly:z AssemblyLoadContext:z RequestingAssemblyLoadContext:z \
+         Success:4 ResultAssemblyName:z ResultAssemblyPath:z Cached:4",
+    ),
     (296, "ClrInstanceID:clr FilePath:z Source:2 Result:x4"),
     (301, "WaitSource:1 AssociatedObjectID:p ClrInstanceID:clr"),
     (302, CLR),
@@ -181,6 +195,11 @@ const RUNTIME: &[(u32, &str)] = &[
 ];
 
 const RUNDOWN: &[(u32, &str)] = &[
+    (
+        10,
+        "HardLimit:8 LOHThreshold:8 PhysicalMemoryConfig:8 Gen0MinBudgetConfig:8 Gen0MaxBudgetConfig:8 HighMemPercentConfig:4 \
+         BitSettings:x4 ClrInstanceID:clr",
+    ),
     (141, METHOD),
     (142, METHOD),
     (143, METHOD_VERBOSE),
@@ -198,6 +217,8 @@ const RUNDOWN: &[(u32, &str)] = &[
     (157, APP_DOMAIN),
     (158, APP_DOMAIN),
     (187, INFORMATION),
+    (280, TIERING),
+    (300, "ClrInstanceID:clr CheckpointName:z CheckpointTimestamp:8"),
 ];
 
 const PRIVATE: &[(u32, &str)] = &[
@@ -270,6 +291,28 @@ mod tests {
             assert!(is_described(provider, id));
         }
         assert!(!is_described("Demo", 80) && !is_described("Microsoft-Windows-DotNETRuntime", 9999));
+    }
+
+    /// Sizes seen in streams of 9 and 10, with empty texts.
+    #[test]
+    fn layouts_cover_whole_payloads() {
+        let [runtime, rundown] = ["Microsoft-Windows-DotNETRuntime", "Microsoft-Windows-DotNETRuntimeRundown"];
+        for (provider, id, bytes) in [
+            (runtime, 4, 110),
+            (runtime, 58, 18),
+            (runtime, 146, 46),
+            (runtime, 291, 24),
+            (rundown, 10, 50),
+            (rundown, 280, 6),
+            (rundown, 300, 12),
+        ] {
+            let payload = vec![0; bytes + 1];
+            let mut reader = Reader::new(&payload);
+            for field in layout(provider, id).unwrap().split(' ') {
+                value(&mut reader, field.split_once(':').unwrap().1, 8).unwrap();
+            }
+            assert_eq!(reader.at(), bytes, "{id}");
+        }
     }
 
     #[test]
