@@ -15,7 +15,7 @@ macro_rules! hresults {
                 pub const $constant: Self = Self($value);
             )+
 
-            /// All values that runtimes are known to send.
+            /// All values that the specification defines or runtimes were seen to send.
             pub const KNOWN: &[Self] = &[$(Self::$constant),+];
 
             /// Returns the symbolic name, if known.
@@ -72,6 +72,8 @@ hresults! {
         "the library has no profiler with this GUID";
     ENTRY_NOT_FOUND = 0x8007_007f, "ERROR_PROC_NOT_FOUND",
         "the library is not a CLR profiler: it has no DllGetClassObject";
+    TYPE_LOAD = 0x8013_1522, "COR_E_TYPELOAD",
+        "the assembly lacks a type or method that the runtime needs: a startup hook has `static void Initialize()` in a class StartupHook";
     INVALID_ARGUMENT = 0x8007_0057, "DS_IPC_E_INVALIDARG",
         "the runtime rejected this value, or cannot accept it in its current state";
     MODULE_NOT_FOUND = 0x8007_007e, "ERROR_MOD_NOT_FOUND",
@@ -133,6 +135,7 @@ mod tests {
             (0x8013_1375, "CORPROF_E_PROFILER_CANCEL_ACTIVATION (0x80131375)"),
             (0x8013_1376, "CORPROF_E_CONCURRENT_GC_NOT_PROFILABLE (0x80131376)"),
             (0x8013_1379, "CORPROF_E_TIMEOUT_WAITING_FOR_CONCURRENT_GC (0x80131379)"),
+            (0x8013_1522, "COR_E_TYPELOAD (0x80131522)"),
             (0x8004_0111, "CLASS_E_CLASSNOTAVAILABLE (0x80040111)"),
             (0x8007_007f, "ERROR_PROC_NOT_FOUND (0x8007007f)"),
             (0x8007_0057, "DS_IPC_E_INVALIDARG (0x80070057)"),
@@ -154,6 +157,6 @@ mod tests {
             assert!(hresult.name().is_some() && hresult.explain() != unknown, "{hresult}");
             assert!(!Hresult::KNOWN[..i].contains(hresult), "{hresult} twice");
         }
-        assert_eq!(Hresult::KNOWN.len(), 23);
+        assert_eq!(Hresult::KNOWN.len(), 24);
     }
 }
