@@ -22,7 +22,7 @@ pub struct KernelSession {
 
 /// Byte limit of the connection, over which nothing is expected but its end.
 const MAX_STREAM_BYTES: u64 = 64 << 10;
-/// The runtime writes its rundown to the tracepoints before it answers.
+/// There is no rundown, but removing tracepoints may take as long as registering them.
 const STOP: StopLimit = StopLimit { bytes: MAX_STREAM_BYTES, ..StopLimit::RUNDOWN };
 
 /// Returns everything missing in the kernel and a runtime of this version for such a session, each as a message with a remedy.
