@@ -80,7 +80,7 @@ pub enum Cause {
     #[error("{0}")]
     MessageTooLong(#[from] MessageTooLong),
     /// Not sent: the process is suspended at startup.
-    #[error("not sent, because the process is suspended at startup and this could crash it: resume it first")]
+    #[error("not sent, because the process is suspended at startup, where this fails or crashes it: resume it first")]
     Suspended,
     /// Not sent: it changes the target, and only read access is allowed.
     #[error("not sent, because it changes the process, which --readonly does not allow")]

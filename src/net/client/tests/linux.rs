@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::assembly::tests::{HOOK, TestAssembly};
-use crate::ipc::{EventFilter, PerfMapKind, TracepointProvider, Tracepoints};
+use crate::ipc::{ClientData, EventFilter, PerfMapKind, TracepointProvider, Tracepoints};
 use crate::net::fake_proc::{Fake, FakeProc, fake};
 use crate::net::stream::Listener;
 
@@ -48,7 +48,12 @@ async fn commands_that_would_crash_the_process_are_not_sent() {
     let client = Client::for_process(server.client.endpoint().clone(), Arc::new(Proc::open(&fake_proc.path("proc")).unwrap()));
     let perf_map = Command::EnablePerfMap { kind: PerfMapKind::PerfMap };
     let error = client.run(&perf_map).await.unwrap_err();
-    assert!(matches!(error.cause, Cause::Suspended) && error.to_string().contains("resume it first"), "{error}");
+    assert!(matches!(error.cause, Cause::Suspended) && error.to_string().contains("fails or crashes it: resume it first"), "{error}");
+    // It would be refused as not yet available.
+    let profiler = "123e4567-e89b-12d3-a456-426614174000".parse().unwrap();
+    let (path, data) = (TargetPath::new("/profiler.so").unwrap(), ClientData::default());
+    let error = client.run(&Command::AttachProfiler { timeout_ms: 1, profiler, path, data }).await.unwrap_err();
+    assert!(matches!(error.cause, Cause::Suspended), "{error}");
     client.run(&Command::ResumeRuntime).await.unwrap();
     fake_proc.add(&Fake { started: 7, ..fake(4242) });
     client.run(&perf_map).await.unwrap();
