@@ -101,11 +101,11 @@ const TRACE: &[ToolOption] = &[
         Ok(())
     }),
     value(&["--buffering-mode"], |line, mode| match mode.to_ascii_lowercase().as_str() {
-        "block" | "0" => {
+        "block" | "1" => {
             line.add(&["--block"]);
             Ok(())
         }
-        "drop" | "1" => Ok(()),
+        "drop" | "0" => Ok(()),
         _ => Err(format!("--buffering-mode is Block or Drop, not '{}'", mode.escape_debug())),
     }),
 ];
