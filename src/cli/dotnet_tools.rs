@@ -2,6 +2,7 @@
 //! documented. They are translated into commands of dn-top; an unsupported option is rejected or reported, never ignored.
 
 mod options;
+mod stopping_event;
 
 use std::ffi::{OsStr, OsString};
 

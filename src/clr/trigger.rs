@@ -70,14 +70,14 @@ impl Trigger {
     }
 
     /// Returns whether provider and event match, regardless of the payload. Names are compared case-insensitively; `name` may be empty if the
-    /// stream has none.
+    /// stream has none. `Request/Start`, the form of TraceEvent, is also the event `RequestStart`.
     pub fn matches_event(&self, provider: &str, event_id: u32, name: &str) -> bool {
         let name = if name.is_empty() { events::name(provider, event_id).unwrap_or_default() } else { name };
         self.provider.eq_ignore_ascii_case(provider)
             && match &self.event {
                 EventSelector::Any => true,
                 EventSelector::Id(id) => *id == event_id,
-                EventSelector::Name(wanted) => wanted.eq_ignore_ascii_case(name),
+                EventSelector::Name(wanted) => wanted.eq_ignore_ascii_case(name) || wanted.replacen('/', "", 1).eq_ignore_ascii_case(name),
             }
     }
 }
@@ -142,6 +142,9 @@ mod tests {
             ("Q/80", "P", 80, "", false),
             ("P/stop", "P", 2, "Stop", true),
             ("P/stop", "P", 2, "", false),
+            ("P/Request/Start", "P", 2, "RequestStart", true),
+            ("P/Request/Start", "P", 2, "Request/Start", true),
+            ("P/Request/Start", "P", 2, "RequestStop", false),
             ("Microsoft-Windows-DotNETRuntime/exceptionthrown", "Microsoft-Windows-DotNETRuntime", 80, "", true),
             ("Microsoft-Windows-DotNETRuntime/GCStart", "Microsoft-Windows-DotNETRuntime", 80, "", false),
         ];

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{ArgumentKind, Line, Tool, ToolOption};
+use super::stopping_event::stopping_event;
 
 const fn value(names: &'static [&'static str], apply: fn(&mut Line, &str) -> Result<(), String>) -> ToolOption {
     ToolOption { names, argument: ArgumentKind::Value, apply }
@@ -41,6 +42,10 @@ const FORMAT: &[ToolOption] = &[value(&["--format"], |line, format| {
 const DURATION: &[ToolOption] = &[value(&["--duration"], |line, text| {
     let time = time_span(text)?;
     let whole = time.subsec_nanos() == 0;
+    if time.is_zero() {
+        // The same as no duration.
+        return Ok(());
+    }
     line.add(&["--duration", &if whole { format!("{}s", time.as_secs()) } else { format!("{}ms", time.as_millis()) }]);
     Ok(())
 })];
@@ -258,18 +263,8 @@ fn trace_collect(line: &mut Line) -> Result<(), String> {
         [None, Some(_)] => return Err("--clreventlevel needs --clrevents".to_owned()),
         [None, None] => {}
     }
-    match std::mem::take(&mut line.stopping_event) {
-        [Some(provider), Some(event), Some(filter)] => {
-            // dotnet-trace separates names and values by a colon.
-            let fields: Option<Vec<_>> =
-                filter.split(',').map(|part| part.split_once(':').map(|(name, value)| format!("{name}={value}"))).collect();
-            let fields = fields.ok_or("--stopping-event-payload-filter is FIELD:VALUE,FIELD:VALUE")?;
-            line.add(&["--stop-on", &format!("{provider}/{event}[{}]", fields.join(","))]);
-        }
-        [Some(provider), event, None] => line.add(&["--stop-on", &format!("{provider}/{}", event.as_deref().unwrap_or("*"))]),
-        [None, Some(_), None] => return Err("--stopping-event-event-name needs --stopping-event-provider-name".to_owned()),
-        [_, _, Some(_)] => return Err("--stopping-event-payload-filter needs the names of the provider and the event".to_owned()),
-        [None, None, None] => {}
+    if let Some(event) = stopping_event(std::mem::take(&mut line.stopping_event))? {
+        line.add(&["--stop-on", &event]);
     }
     match line.format.take().as_deref() {
         None | Some("nettrace") => {}

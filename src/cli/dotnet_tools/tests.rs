@@ -45,6 +45,11 @@ fn every_documented_option_is_translated_or_refused() {
             "trace collect -p 12 --stopping-event-provider-name P --stopping-event-event-name Done --stopping-event-payload-filter a:1,b:x:y",
             "trace --stop-on P/Done[a=1,b=x:y] --resume 12",
         ),
+        (
+            "trace collect -p 12 --stopping-event-provider-name Microsoft-Windows-DotNETRuntime --stopping-event-event-name GC/Stop",
+            "trace --stop-on Microsoft-Windows-DotNETRuntime/GCEnd --resume 12",
+        ),
+        ("trace collect -p 12 --duration 00:00:00:00", "trace --resume 12"),
         ("trace collect -p 12 --rundown false", "trace --rundown none --resume 12"),
         ("trace collect -p 12 --rundown true", "trace --rundown full --resume 12"),
         ("trace collect -p 12 --buffering-mode Block", "trace --block --resume 12"),
