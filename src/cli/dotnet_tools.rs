@@ -7,6 +7,7 @@ mod stopping_event;
 use std::ffi::{OsStr, OsString};
 
 use self::options::TOOLS;
+use super::command_at;
 
 /// A command line of dn-top.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -117,7 +118,7 @@ impl Line {
 pub(super) fn translate(arguments: &[OsString]) -> Result<Option<Translated>, String> {
     let word = |at: usize| arguments.get(at).and_then(|word| word.to_str());
     // Options before the command stay.
-    let at = (1..arguments.len()).find(|at| !word(*at).is_some_and(|word| word.starts_with("--"))).unwrap_or(arguments.len());
+    let at = command_at(arguments);
     let Some(tool) = TOOLS.iter().find(|tool| word(at) == Some(tool.tool) && word(at + 1) == Some(tool.command)) else { return Ok(None) };
     let tool_name = format!("{} {}", tool.tool, tool.command);
     let mut line = Line::default();

@@ -40,6 +40,7 @@ mod target;
 mod terminal;
 mod user_events;
 
+use std::cell::LazyCell;
 use std::ffi::OsString;
 use std::pin::Pin;
 use std::process::ExitCode;
@@ -47,7 +48,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::error::{ContextKind, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{CommandFactory, FromArgMatches, Parser};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser};
 use tokio::runtime::{Builder, Runtime};
 
 use self::analyses::Analysis;
@@ -71,7 +72,7 @@ fn run() -> Result<Exit, Failure> {
     translated.iter().flat_map(|translated| &translated.notes).for_each(print::message);
     let given = translated.map_or(given, |translated| translated.arguments);
     // `config` must work even if the configuration file is invalid.
-    let is_config = given.get(1).is_some_and(|word| word == "config");
+    let is_config = given.get(command_at(&given)).is_some_and(|word| word == "config");
     let (command, settings) =
         if is_config { (Arguments::command(), config::Settings::default()) } else { config::with_defaults(Arguments::command())? };
     let parsed = command.try_get_matches_from(&given).and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
@@ -169,6 +170,20 @@ fn options_before_command(words: impl Iterator<Item = OsString>) -> Result<Dashb
     let before = words.take_while(|word| command.find_subcommand(word).is_none());
     let parsed = Arguments::try_parse_from([OsString::from("dn-top")].into_iter().chain(before));
     Ok(parsed.map_err(anyhow::Error::from)?.dashboard)
+}
+
+/// Returns the index of the command, after the program name and the options before the command.
+fn command_at(given: &[OsString]) -> usize {
+    let command = LazyCell::new(Arguments::command);
+    let has_value = |word: &str| {
+        let of_word = |option: &&Arg| option.get_long().is_some_and(|name| word.strip_prefix("--") == Some(name));
+        command.get_arguments().find(of_word).is_some_and(|option| option.get_action().takes_values())
+    };
+    let mut at = 1;
+    while let Some(word) = given.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with("--")) {
+        at += if has_value(word) { 2 } else { 1 };
+    }
+    at
 }
 
 /// Runs a command on the processes selected by the options before it.

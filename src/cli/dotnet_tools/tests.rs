@@ -92,6 +92,8 @@ fn every_documented_option_is_translated_or_refused() {
     let refused = [
         ("trace collect -p 1 -n a", "give only one of"),
         ("trace collect -p 1 --unknown", "unknown option '--unknown'"),
+        ("--log a.log --demo trace collect -p 12", "--log a.log --demo trace --resume 12"),
+        ("--log=a.log dump ps", "--log=a.log ps"),
         ("trace collect -p", "-p needs a value"),
         ("trace collect -p 1 --dsrouter ios", "--dsrouter is not supported"),
         ("trace collect --dport /run/p", "dn-top --port PATH"),
