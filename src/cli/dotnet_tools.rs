@@ -104,8 +104,15 @@ impl Line {
         }
     }
 
-    fn write_to(&mut self, default: Option<String>) {
-        if let Some(file) = self.output.take().or(default) {
+    fn append_extension(&mut self, extension: &str) {
+        if let Some(file) = self.output.as_mut().filter(|file| !file.ends_with(&format!(".{extension}"))) {
+            file.push('.');
+            file.push_str(extension);
+        }
+    }
+
+    fn write_to(&mut self) {
+        if let Some(file) = self.output.take() {
             self.add(&["--output", &file]);
         }
     }

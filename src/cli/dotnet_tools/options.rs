@@ -1,9 +1,10 @@
 //! The options of each tool and their translation.
 
+use std::path::Path;
 use std::time::Duration;
 
-use super::{ArgumentKind, Line, Tool, ToolOption};
 use super::stopping_event::stopping_event;
+use super::{ArgumentKind, Line, Tool, ToolOption};
 
 const fn value(names: &'static [&'static str], apply: fn(&mut Line, &str) -> Result<(), String>) -> ToolOption {
     ToolOption { names, argument: ArgumentKind::Value, apply }
@@ -41,11 +42,11 @@ const FORMAT: &[ToolOption] = &[value(&["--format"], |line, format| {
 
 const DURATION: &[ToolOption] = &[value(&["--duration"], |line, text| {
     let time = time_span(text)?;
-    let whole = time.subsec_nanos() == 0;
     if time.is_zero() {
         // The same as no duration.
         return Ok(());
     }
+    let whole = time.subsec_nanos() == 0;
     line.add(&["--duration", &if whole { format!("{}s", time.as_secs()) } else { format!("{}ms", time.as_millis()) }]);
     Ok(())
 })];
@@ -72,7 +73,7 @@ const TRACE: &[ToolOption] = &[
         Ok(())
     }),
     value(&["--profile"], |line, list| {
-        list.split(',').filter(|name| !name.is_empty()).for_each(|name| line.add(&["--profile", name]));
+        list.split(',').map(str::trim).filter(|name| !name.is_empty()).for_each(|name| line.add(&["--profile", name]));
         Ok(())
     }),
     value(&["--clrevents"], |line, events| {
@@ -271,7 +272,7 @@ fn trace_collect(line: &mut Line) -> Result<(), String> {
         Some(format @ ("speedscope" | "chromium")) => line.add(&["--export", format]),
         Some(format) => return Err(format!("--format is NetTrace, Speedscope or Chromium, not '{}'", format.escape_debug())),
     }
-    line.write_to(None);
+    line.write_to();
     if line.program.is_some() {
         if line.target.is_some() {
             return Err("give either a process or a command to start, not both".to_owned());
@@ -294,11 +295,18 @@ fn trace_collect(line: &mut Line) -> Result<(), String> {
 fn trace_convert(line: &mut Line) -> Result<(), String> {
     let format = line.format.take().filter(|format| format != "nettrace");
     match format {
-        Some(format) => line.add(&["--format", &format]),
+        Some(format) => {
+            line.add(&["--format", &format]);
+            if matches!(&*format, "speedscope" | "chromium") {
+                let ending = format!(".{format}.json");
+                let named = |file: String| if file.ends_with(&ending) { file } else { with_extension(&file, &ending[1..]) };
+                line.output = line.output.take().map(named);
+            }
+        }
         None if line.help => {}
         None => return Err("--format is Speedscope or Chromium: the file is in the format NetTrace".to_owned()),
     }
-    line.write_to(None);
+    line.write_to();
     line.command(&["export"]);
     line.file(".nettrace")
 }
@@ -313,18 +321,29 @@ fn trace_report(line: &mut Line) -> Result<(), String> {
     line.file(".nettrace")
 }
 
+/// Replaces the extension of a file, or appends it.
+fn with_extension(file: &str, extension: &str) -> String {
+    Path::new(file).with_extension(extension).to_string_lossy().into_owned()
+}
+
 fn counters_collect(line: &mut Line) -> Result<(), String> {
     let format = line.format.take().unwrap_or_else(|| "csv".to_owned());
     line.add(&["--format", &format]);
-    line.write_to(Some(format!("counter.{format}")));
+    if format == "json" {
+        line.notes.push("the JSON file has one object per line, with other names than that of dotnet-counters".to_owned());
+    }
+    line.output.get_or_insert_with(|| "counter".to_owned());
+    line.append_extension(&format);
+    line.write_to();
     line.target_command("counters")
 }
 
 fn gcdump_collect(line: &mut Line) -> Result<(), String> {
     match line.output.is_some() {
-        true => line.write_to(None),
+        true => line.append_extension("gcdump"),
         false => line.add(&["--gcdump"]),
     }
+    line.write_to();
     line.add(&["--yes"]);
     line.target_command("heap")
 }
@@ -344,7 +363,7 @@ fn gcdump_report(line: &mut Line) -> Result<(), String> {
 fn dump_collect(line: &mut Line) -> Result<(), String> {
     let kind = line.dump_type.take().unwrap_or_else(|| "full".to_owned());
     line.add(&["--type", &kind]);
-    line.write_to(None);
+    line.write_to();
     line.target_command("dump")
 }
 

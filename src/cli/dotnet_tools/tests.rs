@@ -58,7 +58,12 @@ fn every_documented_option_is_translated_or_refused() {
         ("trace collect -p 12 --buffering-mode 0", "trace --resume 12"),
         ("trace collect --show-child-io -- dotnet app.dll --x", "run --show-output -- dotnet app.dll --x"),
         ("trace collect --duration 00:05 -- app", "run --duration 300s -- app"),
-        ("trace convert a.nettrace --format Speedscope -o b.json", "export a.nettrace --format speedscope --output b.json"),
+        ("trace convert a.nettrace --format Speedscope -o b.json", "export a.nettrace --format speedscope --output b.speedscope.json"),
+        ("trace convert a.nettrace --format Chromium -o c/b", "export a.nettrace --format chromium --output c/b.chromium.json"),
+        (
+            "trace convert a.nettrace --format Speedscope -o b.speedscope.json",
+            "export a.nettrace --format speedscope --output b.speedscope.json",
+        ),
         ("trace report a.nettrace topN", "report a.nettrace -n 5"),
         ("trace report a.nettrace topN -n 10 --inclusive -v", "report a.nettrace --inclusive -n 10"),
         ("trace list-profiles", "profiles"),
@@ -73,9 +78,11 @@ fn every_documented_option_is_translated_or_refused() {
             "counters --max-histograms 20 --max-time-series 50 --duration 10s --format json --output c.json 12",
         ),
         ("counters collect -p 12", "counters --format csv --output counter.csv 12"),
+        ("counters collect -p 12 -o c", "counters --format csv --output c.csv 12"),
         ("counters ps", "ps"),
         ("gcdump collect -p 12", "heap --gcdump --yes 12"),
         ("gcdump collect -p 12 -t 60 -o a.gcdump -v", "heap --timeout 60s --output a.gcdump --yes 12"),
+        ("gcdump collect -p 12 -o a", "heap --output a.gcdump --yes 12"),
         ("gcdump report -p 12 -t HeapStat", "heap --yes 12"),
         ("gcdump report a.gcdump", "heap a.gcdump"),
         ("gcdump ps", "ps"),
@@ -85,6 +92,8 @@ fn every_documented_option_is_translated_or_refused() {
         ("dump collect -p 12 --type Heap --diag --crashreport -o /tmp/c", "dump --diag --crash-report --type heap --output /tmp/c 12"),
         ("dump ps", "ps"),
         ("--readonly dump ps", "--readonly ps"),
+        ("--log a.log --demo trace collect -p 12", "--log a.log --demo trace --resume 12"),
+        ("--log=a.log dump ps", "--log=a.log ps"),
     ];
     for (theirs, expected) in accepted {
         assert_eq!(ours(theirs).as_deref(), Ok(expected), "{theirs}");
@@ -92,8 +101,6 @@ fn every_documented_option_is_translated_or_refused() {
     let refused = [
         ("trace collect -p 1 -n a", "give only one of"),
         ("trace collect -p 1 --unknown", "unknown option '--unknown'"),
-        ("--log a.log --demo trace collect -p 12", "--log a.log --demo trace --resume 12"),
-        ("--log=a.log dump ps", "--log=a.log ps"),
         ("trace collect -p", "-p needs a value"),
         ("trace collect -p 1 --dsrouter ios", "--dsrouter is not supported"),
         ("trace collect --dport /run/p", "dn-top --port PATH"),
@@ -140,10 +147,22 @@ fn help_needs_no_other_arguments() {
 }
 
 #[test]
-fn option_without_effect_is_reported() {
-    let words = ["dn-top", "counters", "monitor", "-p", "1", "--showDeltas"].map(OsString::from);
+fn differences_are_reported() {
+    for (line, expected) in [
+        ("counters monitor -p 1 --showDeltas", "counters monitor: --showDeltas has no effect"),
+        ("counters collect -p 1 --format json", "counters collect: the JSON file has one object per line"),
+    ] {
+        let words: Vec<OsString> = std::iter::once("dn-top").chain(line.split(' ')).map(OsString::from).collect();
+        let translated = translate(&words).unwrap().unwrap();
+        assert!(translated.notes[0].starts_with(expected), "{:?}", translated.notes);
+    }
+}
+
+#[test]
+fn spaces_between_profiles_are_ignored() {
+    let words = ["dn-top", "trace", "collect", "-p", "1", "--profile", "gc-verbose, database"].map(OsString::from);
     let translated = translate(&words).unwrap().unwrap();
-    assert!(translated.notes[0].starts_with("counters monitor: --showDeltas has no effect"), "{:?}", translated.notes);
+    assert_eq!(translated.arguments[2..6], ["--profile", "gc-verbose", "--profile", "database"]);
 }
 
 #[test]
