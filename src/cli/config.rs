@@ -169,7 +169,8 @@ fn with_default(command: Command, key: &str, span: Range<usize>, value: &Spanned
         }
     }
     let id = option.get_id().clone();
-    Ok(command.mut_arg(id, |option| option.default_values(values)))
+    // Defaults do not count as given.
+    Ok(command.mut_arg(id, |option| option.default_values(values).required(false)))
 }
 
 /// Returns the options that can be configured.
@@ -271,6 +272,9 @@ mod tests {
         let trace = numbers.subcommand_matches("trace").unwrap();
         assert_eq!((trace.get_one::<String>("rundown").unwrap().as_str(), trace.get_one("buffer_mb")), ("0x38", Some(&64_u32)));
         assert!(command.clone().render_help().to_string().contains("[default: light]"));
+        // A required option need not be given if it is configured.
+        let export = configured("[export]\nformat = 'csv'").unwrap().try_get_matches_from(["dn-top", "export", "a.nettrace"]).unwrap();
+        assert_eq!(export.subcommand_matches("export").unwrap().get_one("format"), Some(&crate::model::TraceFormat::Csv));
     }
 
     #[test]
