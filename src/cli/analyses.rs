@@ -243,7 +243,8 @@ pub(super) async fn run(host: &Host, analysis: Analysis, arguments: &args::Analy
             let config = select(&[analysis.profile()], &[] as &[&str], None).map_err(Failure::usage)?.config;
             let (process, client) = connect_running(host, &arguments.source).await?;
             let (observed, exit) = observe(&process, arguments.duration, Observation::start(client, &config)).await?;
-            (observed.live, observed.unfinished.is_none(), exit)
+            let complete = observed.is_complete();
+            (observed.live, complete, exit)
         }
     };
     let snapshot = live.snapshot(live.end());

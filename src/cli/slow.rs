@@ -102,7 +102,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Slow) -> Result<Exit, Fai
                 Ok(observation)
             };
             let (observed, exit) = observe(&process, arguments.duration, start).await?;
-            let (complete, elapsed, what) = (observed.unfinished.is_none(), observed.elapsed, &selected.what);
+            let (complete, elapsed, what) = (observed.is_complete(), observed.elapsed, &selected.what);
             let SlowObserved { analysis, threads, cpu_constraints } = observed.into_slow().await;
             let runtime = process.runtime.as_ref().map(RuntimeVersion::major);
             let evidence =

@@ -139,6 +139,11 @@ impl CpuMeasurement {
 }
 
 impl Observed {
+    /// Returns whether everything sent was received and understood.
+    pub fn is_complete(&self) -> bool {
+        self.unfinished.is_none() && !self.live.throughput().loses_content()
+    }
+
     /// Returns all analyses, and the CPU time of the threads.
     pub async fn into_slow(mut self) -> SlowObserved {
         self.live.apply_cpu_times();

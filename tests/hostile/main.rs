@@ -32,6 +32,7 @@ const SMALL_FLIGHT: &[&str] = &["trace", "--duration", "1s", "--flight", "4MB", 
 const COUNTERS: &[&str] = &["counters", "--duration", "2s"];
 const HEAP: &[&str] = &["heap", "--yes"];
 const GRAPH: &[&str] = &["heap", "--yes", "-o", "a.gcdump"];
+const GC: &[&str] = &["gc", "--duration", "1s"];
 const DUMP: &[&str] = &["dump", "-o", "a.dmp"];
 
 /// Commands that send one request.
@@ -225,12 +226,13 @@ fn endless_stream_is_cut_off() {
         (TRACE, 1, CUT),
         (SMALL_FLIGHT, 1, CUT),
         (COUNTERS, 1, CUT),
+        (GC, 1, CUT),
         (&["stacks"], 1, no_thread),
         (HEAP, 1, no_object),
         (GRAPH, 1, no_object),
     ];
     run_commands(Fault::Endless, rows);
-    run_commands(Fault::ContinuesAfterStop, &rows[..4]);
+    run_commands(Fault::ContinuesAfterStop, &rows[..5]);
 }
 
 /// Memory and files are limited, whatever is in the stream.
@@ -256,6 +258,7 @@ fn closed_stream_is_not_a_failure() {
         &[
             (TRACE, 0, cut),
             (COUNTERS, 0, "ended, or closed the session"),
+            (GC, 0, cut),
             (&["stacks"], 1, "no thread was sampled"),
             (HEAP, 1, "no object was reported"),
         ],

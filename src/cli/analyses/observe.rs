@@ -9,7 +9,7 @@ use crate::cli::print;
 use crate::cli::target::{display_name, start_error};
 use crate::model::Process;
 use crate::net::interrupts::Interrupts;
-use crate::session::{Observation, Observed, StartError};
+use crate::session::{Observation, Observed, StartError, Unfinished};
 
 /// Observes the process for `duration`, or until Ctrl-C. `start` is polled only after the signal handlers are installed, so no signal ends the
 /// program while a session is open.
@@ -28,6 +28,28 @@ pub(in crate::cli) async fn observe(
     if let Some(why) = &observed.unfinished {
         print::message(format_args!("{name}: {why}"));
     }
-    let exit = if observed.interrupted { Exit::Interrupted } else { Exit::Done };
+    let exit = exit(observed.interrupted, observed.unfinished.as_ref());
     Ok((observed, exit))
+}
+
+fn exit(interrupted: bool, unfinished: Option<&Unfinished>) -> Exit {
+    match unfinished {
+        _ if interrupted => Exit::Interrupted,
+        // A target that exits is not a failure.
+        None | Some(Unfinished::Closed) => Exit::Done,
+        Some(Unfinished::Cut(_) | Unfinished::NotStopped(_)) => Exit::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::Cut;
+
+    #[test]
+    fn session_that_does_not_end_is_a_failure() {
+        let cut = Unfinished::Cut(Cut::Time(Duration::from_secs(60)));
+        assert_eq!([exit(false, None), exit(false, Some(&Unfinished::Closed))], [Exit::Done; 2]);
+        assert_eq!([exit(false, Some(&cut)), exit(true, Some(&cut))], [Exit::Failed, Exit::Interrupted]);
+    }
 }
