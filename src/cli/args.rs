@@ -138,7 +138,7 @@ pub(super) enum Command {
     Env {
         #[command(flatten)]
         target: Target,
-        /// Also show the values of names that look like secrets
+        /// Also show the values that look like secrets
         #[arg(long)]
         reveal: bool,
         #[command(flatten)]
