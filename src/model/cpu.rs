@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use super::SafeText;
-use crate::analysis::Profile;
+use crate::analysis::{Counts, Origin, Profile, SampleCount};
 use crate::sorting::CompactSort;
+
+/// Prefixes of the names of threads that only collect garbage (.NET 6 and later; the kernel keeps 15 characters).
+const GC_THREADS: [&str; 2] = [".NET Server GC", ".NET BGC"];
 
 /// CPU time of a process, as sampled by the kernel.
 #[derive(Debug, Clone, Default)]
@@ -61,6 +64,15 @@ pub struct CpuThread {
     pub runnable: Duration,
     /// Blocked time by reason, such as `lock` or `futex`; the largest first.
     pub waits: Vec<(&'static str, Duration)>,
+}
+
+impl CpuTime {
+    /// Returns the samples of `counts` in the garbage collector, as far as its code is known, and all samples of its own threads.
+    pub fn in_gc(&self, counts: &Counts<'_>) -> SampleCount {
+        let collects = |thread: &&CpuThread| GC_THREADS.iter().any(|name| thread.name.starts_with(name));
+        let threads: Vec<_> = self.threads.iter().filter(collects).map(|thread| thread.thread).collect();
+        counts.within(Origin::Gc, |thread| threads.contains(&thread.thread))
+    }
 }
 
 impl CpuThread {

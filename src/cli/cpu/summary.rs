@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashMap;
 use serde::Serialize;
 
 use crate::analysis::{MethodTime, Origin, SampleFilter};
@@ -18,9 +18,6 @@ use crate::sorting::CompactSort;
 const THREADS: usize = 10;
 /// Maximum number of waiting methods in the text.
 const WAITS: usize = 5;
-
-/// Prefixes of the names of threads that only collect garbage (.NET 6 and later; the kernel keeps 15 characters).
-const GC_THREADS: &[&str] = &[".NET Server GC", ".NET BGC"];
 
 /// The document of the command line contract. Percentages are of one core over the whole time.
 #[derive(Serialize)]
@@ -118,11 +115,7 @@ pub(super) fn document(process: &Process, profile: &CpuProfile, arguments: &args
     let [managed_ms, kernel_ms, stub_ms, unknown_ms] = [Origin::Managed, Origin::Kernel, Origin::Stub, Origin::Unknown].map(of);
     let native_ms = [Origin::Native, Origin::Gc, Origin::Jit, Origin::Allocation, Origin::Exception].map(of).iter().sum();
     let counts = time.profile.count(SampleFilter::ALL);
-    let [gc_ms, jit_ms] = [(Origin::Gc, GC_THREADS), (Origin::Jit, &[][..])].map(|(origin, names)| {
-        let is_named = |thread: &CpuThread| names.iter().any(|name| thread.name.starts_with(name));
-        let threads: HashSet<_> = time.threads.iter().filter(|thread| is_named(thread)).map(|thread| thread.thread).collect();
-        ms(counts.within(origin, |thread| threads.contains(&thread.thread)).all_ns())
-    });
+    let [gc_ms, jit_ms] = [time.in_gc(&counts), counts.within(Origin::Jit, |_| false)].map(|samples| ms(samples.all_ns()));
     let cpu_ms = time.threads.iter().map(|thread| thread.cpu.as_secs_f64() * 1e3).sum();
     if arguments.inclusive {
         found.methods.compact_sort_by_key(|method| Reverse((method.total.all_ns(), method.own.all_ns())));

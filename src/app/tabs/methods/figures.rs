@@ -52,10 +52,10 @@ pub(super) fn of_cpu(counts: &Counts<'_>, cpu: &CpuTime) -> Vec<Figure> {
         all.push(Figure::new("short-lived not sampled", Count(cpu.short_threads), Role::Warning));
     }
     all.push(Figure::new("average", format!("{} %", of_core(samples.all_ns(), cpu.elapsed)), Role::Text));
-    for (label, origin) in [("GC", Origin::Gc), ("JIT", Origin::Jit)] {
-        let ns = counts.within(origin, |_| false).all_ns();
-        if ns > 0 {
-            all.push(Figure::new(label, share(ns, samples.all_ns()), role(origin)));
+    let [in_gc, in_jit] = [cpu.in_gc(counts), counts.within(Origin::Jit, |_| false)];
+    for (label, origin, within) in [("GC", Origin::Gc, in_gc), ("JIT", Origin::Jit, in_jit)] {
+        if within.all_ns() > 0 {
+            all.push(Figure::new(label, share(within.all_ns(), samples.all_ns()), role(origin)));
         }
     }
     if counts.unresolved() > 0 {
@@ -104,4 +104,24 @@ fn of_core(ns: u64, time: Duration) -> SafeText {
 
 fn share(part: u64, all: u64) -> Percent {
     Percent(part as f64 / all.max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::SampleFilter;
+    use crate::ui::tests::analysis::cpu_time;
+
+    /// As in `dn-top cpu`: the code of their work is not always known.
+    #[test]
+    fn threads_of_the_gc_count_as_gc() {
+        let mut cpu = cpu_time();
+        let gc = |cpu: &CpuTime| {
+            let all = of_cpu(&cpu.profile.count(SampleFilter::ALL), cpu);
+            all.into_iter().find(|figure| figure.label == "GC").map(|figure| figure.value)
+        };
+        assert_eq!(gc(&cpu).as_deref(), Some("11 %"));
+        cpu.threads[1].name = ".NET Server GC".into();
+        assert_eq!(gc(&cpu).as_deref(), Some("24 %"));
+    }
 }
