@@ -113,7 +113,7 @@ fn tabs_have_figures_without_recording() {
         screen.keys("9\t\t\t");
         screen.wait_for("Enter records methods and tiers");
         if runtime.major() > 5 {
-            screen.wait_for("methods compiled ");
+            screen.wait_for("JIT-compiled ");
             screen.wait_for("Time in JIT ");
         } else {
             screen.wait_for(".NET Core 3.1 and NativeAOT have no JIT counters.");

@@ -146,7 +146,7 @@ fn recording_is_shown_in_every_tab() {
     press(&screen, ENTER, "ExceptionHRESULT  0x80131509");
     screen.keys(ESC);
     screen.wait_gone("ExceptionHRESULT  0x80131509");
-    press(&screen, "9\t\t\t", "methods compiled");
+    press(&screen, "9\t\t\t", "methods loaded");
     press(&screen, "3t", "✓ done");
     screen.keys("qq");
     assert_clean_exit(&mut screen);

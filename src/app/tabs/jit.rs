@@ -28,8 +28,8 @@ const LIVE: Live = Live { view: counted, needs_counters: true, graphs: &["Time i
 fn counted<'a>(_: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
     let value = |name| live::value(counters, name);
     let mut figures = Vec::new();
-    figures.extend(value("methods-jitted-count").map(|count| Figure::new("methods compiled", Count(count as u64), Role::Strong)));
-    figures.extend(value("il-bytes-jitted").map(|bytes| Figure::new("IL", Bytes(bytes as u64), Role::Text)));
+    figures.extend(value("methods-jitted-count").map(|count| Figure::new("JIT-compiled", Count(count as u64), Role::Strong)));
+    figures.extend(value("il-bytes-jitted").map(|bytes| Figure::new("IL size", Bytes(bytes as u64), Role::Text)));
     let has_counters = counters.is_none() || !figures.is_empty();
     let empty = if has_counters { "Counters do not list methods." } else { ".NET Core 3.1 and NativeAOT have no JIT counters." };
     View { head: vec![Head::Figures(figures)], ..View::without_rows(empty) }
@@ -54,7 +54,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         .finish();
 
     let compiled = Chart {
-        title: "methods compiled",
+        title: "methods loaded",
         role: Role::Events,
         unit: |value| CountRate(value).to_string(),
         line: &jit.over_time,
@@ -90,7 +90,7 @@ fn figures(look: Look<'_>) -> Vec<Figure> {
         return Vec::new();
     }
     let mut all = vec![
-        Figure::new("methods", Count(jit.bodies), Role::Strong),
+        Figure::new("methods loaded", Count(jit.bodies), Role::Strong),
         Figure::new("rate", CountRate(look.rate(jit.bodies, jit.rate)), Role::Strong),
         Figure::new("JIT-compiled", Count(jit.jitted), Role::Text),
     ];
