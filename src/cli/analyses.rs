@@ -14,7 +14,7 @@ use serde::Serialize;
 pub(super) use self::document::Document;
 use self::fields::{Field, Fields, Value, title, write_table};
 pub(super) use self::observe::observe;
-pub(super) use self::routes::Routes;
+pub(super) use self::routes::{Routes, missing_status};
 use self::stacks::ThrownStack;
 use super::args;
 use super::exit::{Exit, Failure};
@@ -88,7 +88,13 @@ impl Analysis {
                 ]
             }
             Self::Exceptions => {
-                vec![("thrown", Value::Count(found.exceptions.thrown)), ("rethrown", Value::Count(found.exceptions.rethrown))]
+                let exceptions = &found.exceptions;
+                vec![
+                    ("thrown", Value::Count(exceptions.thrown)),
+                    ("rethrown", Value::Count(exceptions.rethrown)),
+                    // Not in any row, whatever their number.
+                    ("other_types", Value::Count(exceptions.others)),
+                ]
             }
             Self::Allocations => match &found.gc.allocations {
                 Some(allocations) => {
@@ -125,6 +131,7 @@ impl Analysis {
                 let running = |layer| of(layer).map_or(Value::Missing, |operation| Value::Count(operation.running));
                 vec![
                     ("requests", Value::Count(found.activities.requests())),
+                    ("failed", Value::Count(found.activities.failed())),
                     ("in_flight_in", running(Layer::Server)),
                     ("in_flight_out", running(Layer::Client)),
                 ]
@@ -266,6 +273,9 @@ pub(super) async fn run(host: &Host, analysis: Analysis, arguments: &args::Analy
         }
     }
     Document::new(&snapshot, complete, found).print(&arguments.output, Found::write_text)?;
+    if analysis == Analysis::Http {
+        missing_status(&snapshot.activities).iter().for_each(print::message);
+    }
     Ok(exit)
 }
 

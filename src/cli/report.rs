@@ -8,7 +8,7 @@ use std::io::Write;
 use serde::Serialize;
 
 use self::off_cpu::OffCpu;
-use super::analyses::Routes;
+use super::analyses::{Routes, missing_status};
 use super::args::{self, Frames};
 use super::cpu::{missing_callers, missing_samples};
 use super::exit::{Exit, Failure};
@@ -126,6 +126,10 @@ pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<E
         print::json(&report)?;
     } else {
         print::text(|out| write_text(out, &report))?;
+    }
+    if report.routes.is_some() {
+        let activities = contents.as_ref().map(|contents| &contents.analysis.snapshot.activities);
+        activities.and_then(missing_status).iter().for_each(print::message);
     }
     let problems = sampled.throughput().problems();
     for words in pass.trouble().into_iter().chain(problems.iter().map(ToString::to_string)) {

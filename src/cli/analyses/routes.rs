@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::fields::{Counts, Fields, Value, write_table};
 use crate::analysis::{ActivitySnapshot, ActivitySubject, OperationSnapshot};
-use crate::model::{Count, Counted};
+use crate::model::{Count, Counted, SafeText};
 
 /// The part of a document about requests.
 #[derive(Debug, Serialize)]
@@ -62,6 +62,15 @@ impl Routes {
     }
 }
 
+/// Returns a remark on served requests whose failures are not all known.
+pub(in crate::cli) fn missing_status(activities: &ActivitySnapshot) -> Option<String> {
+    let operation = activities.operations.iter().find(|operation| operation.lacks_status())?;
+    let provider = SafeText::new(&operation.provider);
+    Some(format!(
+        "{provider} has no status of served requests: only those that ended with an exception count as failed; profile http records it (.NET 5 and later)"
+    ))
+}
+
 fn row((operation, route): &(&OperationSnapshot, &ActivitySubject)) -> Fields {
     let [p50, p95, p99] = route.quantiles_ns.map(Value::Nanoseconds);
     let statuses = route.outcomes.iter().map(|(outcome, count)| (outcome.to_string(), *count)).collect();
@@ -77,4 +86,46 @@ fn row((operation, route): &(&OperationSnapshot, &ActivitySubject)) -> Fields {
         ("request", Value::text(&route.text)),
         ("statuses", Value::Counts(Counts(statuses))),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::{Layer, OtherActivities, Outcome};
+
+    /// Otherwise, requests that were not recorded as failed would look successful.
+    #[test]
+    fn unknown_status_of_served_requests_is_reported() {
+        let served = |outcome| ActivitySubject {
+            text: "GET /orders".to_owned(),
+            count: 3,
+            failed: 0,
+            outcomes: vec![(outcome, 3)],
+            rate: 0.0,
+            total_ns: 3,
+            quantiles_ns: [1; 3],
+            longest_ns: 1,
+        };
+        let remark = |layer, outcome| {
+            let operation = OperationSnapshot {
+                provider: "Microsoft.AspNetCore.Hosting".to_owned(),
+                name: "Request".to_owned(),
+                layer,
+                started: 3,
+                failed: 0,
+                ended: 3,
+                running: 0,
+                rate: 0.0,
+                mean_ns: None,
+                quantiles_ns: None,
+                longest_ns: 1,
+                subjects: vec![served(outcome)],
+                others: OtherActivities::default(),
+            };
+            missing_status(&ActivitySnapshot { operations: vec![operation], running: Vec::new() })
+        };
+        let expected = "Microsoft.AspNetCore.Hosting has no status of served requests: ";
+        assert!(remark(Layer::Server, Outcome::Unknown).is_some_and(|remark| remark.starts_with(expected)));
+        assert_eq!([remark(Layer::Server, Outcome::Status(200)), remark(Layer::Client, Outcome::Unknown)], [None, None]);
+    }
 }
