@@ -209,6 +209,32 @@ fn allocation_rates_of_processes_are_separate() {
     assert_eq!(allocation_rates(&encoder.finish()), expected);
 }
 
+/// As in the dashboard: bytes of a gauge are a size, bytes of a counter are allocated per second.
+#[test]
+fn published_counters_have_the_unit_of_their_values() {
+    let counter = |name: &str, unit: &str, field: &str, value: f64| {
+        let fields = [("Name", FieldType::String), ("DisplayUnits", FieldType::String), (field, FieldType::Double)];
+        let fields = [&fields[..], &[("IntervalSec", FieldType::Double), ("Count", FieldType::Int32)]].concat();
+        let mut payload = Vec::new();
+        [name, unit].iter().for_each(|text| payload.put_utf16z(text));
+        [value, 2.0].iter().for_each(|number| payload.put_f64(*number));
+        payload.put_u32(1);
+        (1, described("System.Runtime", 1, "EventCounters", &fields), payload)
+    };
+    let bytes = stream(&[
+        counter("alloc-rate", "B", "Increment", 500.0),
+        counter("exception-count", "", "Increment", 6.0),
+        counter("poh-size", "B", "Mean", 500.0),
+    ]);
+    let values: Vec<_> = chromium(&bytes, "ph", "C").iter().map(|event| (event["name"].clone(), event["args"]["value"].clone())).collect();
+    let expected = [("alloc-rate (B/s)", 250), ("exception-count (1/s)", 3), ("poh-size (B)", 500)];
+    assert_eq!(values, expected.map(|(name, value)| (format!("System.Runtime: {name}").into(), value.into())));
+    let trace = export(&bytes, TraceFormat::Perfetto);
+    for unit in ["B/s", "1/s"] {
+        assert!(trace.windows(unit.len()).any(|part| part == unit.as_bytes()), "{unit}");
+    }
+}
+
 #[test]
 fn calls_are_those_of_the_kernel_samples_if_there_are_any() {
     let header = TraceHeader { process_id: 7, sampling_interval_ns: 1_000_000, ..TraceHeader::default() };

@@ -4,7 +4,7 @@ use std::io;
 
 use foldhash::HashMap;
 
-use crate::analysis::{CounterReader, LEVELS, Rounds, Symbols};
+use crate::analysis::{CounterKind, CounterReader, LEVELS, Rounds, Symbols};
 use crate::clr::EventKind;
 use crate::clr::payload::{
     Adjustment, AdjustmentReason, AllocationSampled, AllocationTick, AssemblyLoad, ContextSwitch, ExceptionThrown, Fields, HeapStats,
@@ -341,13 +341,18 @@ impl<'w> Walk<'w> {
             Kind::LogMessage => self.log_message(event, at),
             Kind::EventCounter | Kind::Metrics => {
                 let value = self.counters.read(kind, event, at, self.header.pointer_size)?;
-                let name = &mut self.texts[0];
+                let [name, unit] = &mut self.texts;
                 name.clear();
                 name.push_str(value.name);
                 if !value.tags.is_empty() {
                     name.extend([" {", value.tags, "}"]);
                 }
-                let counter = Counter::Published { group: value.group, name, unit: value.unit };
+                unit.clear();
+                unit.push_str(value.unit);
+                if value.kind == CounterKind::Counter {
+                    unit.push_str(if value.unit.is_empty() { "1/s" } else { "/s" });
+                }
+                let counter = Counter::Published { group: value.group, name, unit };
                 self.output.counter(event.thread().process, &counter, at, value.value);
             }
             Kind::TaskScheduled | Kind::TaskStarted => self.task(event, at),

@@ -177,7 +177,7 @@ pub(super) enum Counter<'a> {
     PauseShare,
     /// Worker threads of the thread pool.
     Workers,
-    /// A published counter: provider or meter, name with tags, unit.
+    /// A published counter: provider or meter, name with tags, unit of the values.
     Published { group: &'a str, name: &'a str, unit: &'a str },
 }
 
