@@ -153,6 +153,12 @@ impl Finding {
         self.live.map(|(action, _)| action).filter(|action| *action != Action::Profiles)
     }
 
+    /// Returns whether both are about the same problem, one from a recording and the other from counters.
+    pub(super) fn is_same_problem(&self, other: &Self) -> bool {
+        // Recordings and counters show different aspects of locks and of the thread pool.
+        self.kind() == other.kind() || self.tab == Tab::Threads && (self.tab, self.shows) == (other.tab, other.shows)
+    }
+
     /// Returns the kind of the finding, independent of its figures.
     pub fn kind(&self) -> (Tab, &'static str) {
         (self.tab, self.why)

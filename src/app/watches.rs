@@ -206,7 +206,7 @@ impl State {
             let of_recording = found.len();
             for (issue, since) in &watch.health_issues {
                 let (finding, age) = (issue.finding(counters, watch.cpu, &self.options.thresholds), Some(now.saturating_sub(*since)));
-                match found[..of_recording].iter_mut().find(|other| other.finding.tab == finding.tab) {
+                match found[..of_recording].iter_mut().find(|other| other.finding.is_same_problem(&finding)) {
                     Some(other) => other.age = other.age.max(age),
                     None => found.push(CurrentFinding { finding, age }),
                 }

@@ -1,10 +1,10 @@
 use std::time::Duration;
 
 use crate::app::action::Status;
-use crate::app::test_app::{TestApp, options, published, sample_processes};
+use crate::app::test_app::{TestApp, options, published, recording, sample_processes};
 use crate::app::{AutoWatch, Column, Effect, Msg, Options, Sort, Tab, Ticket};
 use crate::ipc::RuntimeVersion;
-use crate::model::{Contact, Process, ProcessKey, RunState};
+use crate::model::{Contact, Phase, Process, ProcessKey, Recording, RunState};
 
 /// Number of attachable sample processes.
 fn attachable() -> usize {
@@ -259,6 +259,30 @@ fn finding_age_is_shown_and_reset_when_it_disappears() {
     app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 2.0, 900.0, 0.0), cpu: None });
     app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 20.0, 900.0, 0.0), cpu: None });
     assert_eq!(found(&app)[1].1, Some(0), "the age starts again");
+}
+
+/// Of a problem found by both, the overview shows the recording's finding.
+#[test]
+fn counters_add_the_findings_that_a_recording_lacks() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("wt");
+    let (_, ticket) = watched(&app.take_effects())[0];
+    let mut analysis = (*crate::ui::tests::analysis::empty()).clone();
+    analysis.snapshot.gc.pauses.recent_share = 0.5;
+    analysis.snapshot.contention.recent_waiters = Some(9.0);
+    app.send(Msg::Recording(Box::new(Recording { analysis: Some(analysis.into()), ..recording(1, 5, Phase::Recording) })));
+    let found = |app: &TestApp| -> Vec<_> {
+        let mut found: Vec<_> = app.state.findings_of_selected().into_iter().map(|found| found.finding.text).collect();
+        found.sort();
+        found
+    };
+    let recorded = ["50 % of the time in GC", "9 threads at a time wait for locks"];
+    assert_eq!(found(&app), recorded);
+    let mut counters = (*published(61.0, 4e6, 20.0, 0.0, 90.0)).clone();
+    counters.stats.collections[2] = Some(4.0);
+    counters.stats.contentions = Some(1e6);
+    app.send(Msg::WatchReport { ticket, counters: counters.into(), cpu: None });
+    assert_eq!(found(&app), ["4/s gen 2 collections", recorded[0], recorded[1], "90 work items wait"]);
 }
 
 #[test]
