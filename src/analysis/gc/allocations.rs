@@ -12,8 +12,6 @@ use super::super::timeline::Timeline;
 
 /// Maximum number of types in a snapshot.
 const TOP: usize = 100;
-/// Mean number of bytes per randomly sampled allocation of .NET 10.
-const BYTES_PER_SAMPLE: f64 = 102_400.0;
 
 /// Counts allocation events.
 #[derive(Debug, Default)]
@@ -134,9 +132,7 @@ impl Allocations {
         if self.samples.events == 0 {
             self.stacks = EventStacks::default();
         }
-        // Every byte is sampled with the same probability, so an object represents its size divided by the probability that it is sampled.
-        let size = sampled.object_size.max(1) as f64;
-        let bytes = (size / -(-size / BYTES_PER_SAMPLE).exp_m1()) as u64;
+        let bytes = sampled.weight();
         self.samples.add(context.at, sampled.kind, sampled.type_name, bytes, sampled.object_size);
         self.stacks.add(context, symbols, sampled.type_name, bytes);
     }

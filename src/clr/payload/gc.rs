@@ -4,6 +4,9 @@ use crate::wire::Utf16;
 
 use super::{Fields, Payload};
 
+/// Mean number of bytes allocated between two [`AllocationTick`] events of a heap, and between two [`AllocationSampled`] events.
+pub const BYTES_PER_ALLOCATION_EVENT: u32 = 100 * 1024;
+
 /// A garbage collection starts (event 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GcStart {
@@ -217,6 +220,15 @@ pub struct AllocationSampled<'a> {
     pub type_name: Utf16<'a>,
     /// Size of the object in bytes.
     pub object_size: u64,
+}
+
+impl AllocationSampled<'_> {
+    /// Returns the allocated bytes that the sample represents. Every byte is sampled with the same probability, so an object represents its size
+    /// divided by the probability that it is sampled.
+    pub fn weight(&self) -> u64 {
+        let size = self.object_size.max(1) as f64;
+        (size / -(-size / f64::from(BYTES_PER_ALLOCATION_EVENT)).exp_m1()) as u64
+    }
 }
 
 impl<'a> Payload<'a> for AllocationSampled<'a> {

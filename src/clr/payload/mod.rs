@@ -19,8 +19,8 @@ mod universal;
 
 pub use fields::{Fields, Payload};
 pub use gc::{
-    AllocationKind, AllocationSampled, AllocationTick, GcEnd, GcReason, GcStart, GcType, GenerationSize, HeapStats, PerHeapHistory,
-    SuspendBegin,
+    AllocationKind, AllocationSampled, AllocationTick, BYTES_PER_ALLOCATION_EVENT, GcEnd, GcReason, GcStart, GcType, GenerationSize,
+    HeapStats, PerHeapHistory, SuspendBegin,
 };
 pub use heap::{BulkEdge, BulkNode, BulkType, Edge, Node, TypeName};
 pub use loader::{AssemblyLoad, AssemblyLoadStop, ModuleLoad, Symbols};

@@ -88,6 +88,8 @@ fn allocation_events_are_decoded() {
     let sampled = Bytes::default().u32(2).u16(0).u64(1).text("T").u64(2).u64(64).u64(3);
     let sampled = exact::<AllocationSampled<'_>>(&sampled, 0, 8);
     assert_eq!((sampled.kind, sampled.object_size), (AllocationKind::Pinned, 64));
+    let weights = [0, 64, 102_400, 1 << 30, u64::MAX].map(|object_size| AllocationSampled { object_size, ..sampled }.weight());
+    assert_eq!(weights, [102_400, 102_432, 161_994, 1 << 30, u64::MAX], "a large object stands for itself");
     let narrow = Bytes::default().u32(5).u32(0).u16(0).u64(9).u32(1).text("T").u32(0).u32(2).u64(16);
     let narrow = AllocationTick::read(Fields::new(&narrow.0, 4, 4)).unwrap();
     assert_eq!((narrow.kind, narrow.object_size), (AllocationKind::Small, Some(16)), "pointers of four bytes");

@@ -24,8 +24,6 @@ const MAX_TEXT: usize = 1000;
 const MAX_MESSAGE: usize = 200;
 /// Interval of the allocation rate, nanoseconds.
 const ALLOCATION_INTERVAL: i64 = 100_000_000;
-/// Average number of bytes allocated between two random samples of the runtime.
-const BYTES_PER_SAMPLE: f64 = 102_400.0;
 /// Maximum number of threads whose sampler round, or end of event loss, is remembered, and of processes whose allocations are summed.
 const MAX_THREADS: usize = 65_536;
 
@@ -293,10 +291,8 @@ impl<'w> Walk<'w> {
                 self.allocated(event, at, tick.amount, false);
             }
             Kind::AllocationSampled => {
-                let AllocationSampled { object_size, .. } = self.read(event)?;
-                // Every byte is sampled with the same probability, so an object represents its size divided by the probability that it is sampled.
-                let size = object_size.max(1) as f64;
-                self.allocated(event, at, (size / -(-size / BYTES_PER_SAMPLE).exp_m1()) as u64, true);
+                let sampled: AllocationSampled<'_> = self.read(event)?;
+                self.allocated(event, at, sampled.weight(), true);
             }
             Kind::ExceptionThrown => {
                 let thrown: ExceptionThrown<'_> = self.read(event)?;

@@ -4,6 +4,7 @@
 
 use foldhash::HashMap;
 
+use crate::clr::payload::BYTES_PER_ALLOCATION_EVENT;
 use crate::perfetto::field::{packet, profile};
 
 use super::super::stacks::{FrameId, NodeId, Stacks};
@@ -13,8 +14,6 @@ use super::tracks::Tracks;
 
 /// Interval between dumps, nanoseconds.
 const DUMP_INTERVAL: i64 = 1_000_000_000;
-/// Average number of bytes allocated between two events of the runtime: the sampling interval.
-const SAMPLING_BYTES: u64 = 102_400;
 /// Upper bound for a single allocation, in bytes.
 const MAX_ALLOCATION: u64 = 1 << 47;
 /// Upper bound for the number of stacks in a sequence.
@@ -83,7 +82,7 @@ impl Allocations {
                     dump.message(profile::PROCESS_DUMPS, |process| {
                         process.uint(profile::PID, pid.into());
                         process.text(profile::HEAP_NAME, ALLOCATION_HEAP);
-                        process.uint(profile::SAMPLING_INTERVAL_BYTES, SAMPLING_BYTES);
+                        process.uint(profile::SAMPLING_INTERVAL_BYTES, BYTES_PER_ALLOCATION_EVENT.into());
                         process.uint(profile::TIMESTAMP, at);
                         for (stack, bytes, count) in &samples {
                             process.message(profile::SAMPLES, |sample| {
