@@ -39,6 +39,8 @@ pub struct HeapGraph {
     pub(super) statics: Vec<Static>,
     /// An object, and another one that it keeps alive through a dependent handle.
     pub(super) dependents: Vec<(u64, u64)>,
+    /// Kinds of which the first event of this walk was received.
+    begun: Vec<EventKind>,
     /// Memory limit in bytes; `used` is the memory in use.
     limit: u64,
     used: u64,
@@ -226,14 +228,35 @@ impl HeapGraph {
         None
     }
 
-    fn nodes(&mut self, nodes: BulkNode<'_>) -> Option<()> {
-        if nodes.index == 0 && !self.nodes.is_empty() {
-            // A second walk: only the type names of the first remain valid.
-            self.used -= (size_of_val(&*self.addresses) + size_of_val(&*self.nodes) + size_of_val(&*self.edges)) as u64;
-            self.addresses.clear();
-            self.nodes.clear();
-            self.edges.clear();
+    /// Processes the index of an event. If it is the first of its kind again, another walk has begun.
+    fn begin(&mut self, kind: EventKind, index: u32) {
+        if index != 0 {
+            return;
         }
+        if self.begun.contains(&kind) {
+            self.restart();
+        }
+        self.begun.push(kind);
+    }
+
+    /// Starts another walk: only the names of types and modules remain valid.
+    fn restart(&mut self) {
+        let Self { addresses, nodes, edges, roots, statics, dependents, begun, used, .. } = self;
+        let names: usize = statics.iter().map(|found| found.name.len()).sum();
+        let objects = size_of_val(&**addresses) + size_of_val(&**nodes) + size_of_val(&**edges);
+        let roots_and_handles = size_of_val(&**roots) + size_of_val(&**statics) + size_of_val(&**dependents);
+        *used -= (objects + roots_and_handles + names) as u64;
+        addresses.clear();
+        nodes.clear();
+        edges.clear();
+        roots.clear();
+        statics.clear();
+        dependents.clear();
+        begun.clear();
+    }
+
+    fn nodes(&mut self, nodes: BulkNode<'_>) -> Option<()> {
+        self.begin(EventKind::BulkNode, nodes.index);
         for node in nodes.nodes() {
             let kind = self.type_of(node.type_id)?;
             self.reserve(size_of::<u64>() + size_of::<Node>())?;
@@ -247,6 +270,7 @@ impl HeapGraph {
     }
 
     fn edges(&mut self, edges: BulkEdge<'_>) -> Option<()> {
+        self.begin(EventKind::BulkEdge, edges.index);
         let targets = edges.edges();
         self.reserve(targets.len() * size_of::<u64>())?;
         self.edges.extend(targets.map(|edge| edge.target));
@@ -254,6 +278,7 @@ impl HeapGraph {
     }
 
     fn roots(&mut self, roots: BulkRootEdge<'_>) -> Option<()> {
+        self.begin(EventKind::BulkRootEdge, roots.index);
         for root in roots.roots().filter(|root| root.object != 0 && !root.is_weak()) {
             let kind = match root.kind {
                 RootKind::Stack => Root::Local,
@@ -270,6 +295,10 @@ impl HeapGraph {
     }
 
     fn statics(&mut self, statics: BulkRootStaticVariable<'_>) -> Option<()> {
+        // They have no index. Runtimes report them before the objects (`GCProfileWalkHeap`).
+        if self.begun.contains(&EventKind::BulkNode) {
+            self.restart();
+        }
         for found in statics.filter(|found| found.object != 0) {
             let kind = self.type_of(found.type_id)?;
             let name = self.name(found.name.chars())?;
@@ -280,6 +309,7 @@ impl HeapGraph {
     }
 
     fn dependents(&mut self, edges: BulkWeakTableEdge<'_>) -> Option<()> {
+        self.begin(EventKind::BulkWeakTableEdge, edges.index);
         for edge in edges.edges().filter(|edge| edge.key != 0 && edge.value != 0) {
             self.reserve(size_of::<(u64, u64)>())?;
             self.dependents.push((edge.key, edge.value));

@@ -8,6 +8,8 @@ use super::{Fields, Payload};
 /// Roots that refer to objects (event 16).
 #[derive(Debug, Clone, Copy)]
 pub struct BulkRootEdge<'a> {
+    /// Index of this event among those of its kind in this heap walk.
+    pub index: u32,
     pointer: usize,
     rows: Rows<'a>,
 }
@@ -55,10 +57,10 @@ impl RootEdge {
 
 impl<'a> Payload<'a> for BulkRootEdge<'a> {
     fn read(mut fields: Fields<'a>) -> Option<Self> {
-        let (_index, count) = (fields.u32()?, fields.u32()?);
+        let (index, count) = (fields.u32()?, fields.u32()?);
         fields.clr_instance()?;
         let pointer = usize::from(fields.pointer_size());
-        Some(Self { pointer, rows: Rows::new(fields, count, 2 * pointer + 5) })
+        Some(Self { index, pointer, rows: Rows::new(fields, count, 2 * pointer + 5) })
     }
 }
 
@@ -81,6 +83,8 @@ impl<'a> BulkRootEdge<'a> {
 /// Dependent handles (`ConditionalWeakTable`): values kept alive by their keys (event 17).
 #[derive(Debug, Clone, Copy)]
 pub struct BulkWeakTableEdge<'a> {
+    /// Index of this event among those of its kind in this heap walk.
+    pub index: u32,
     pointer: usize,
     rows: Rows<'a>,
 }
@@ -96,10 +100,10 @@ pub struct WeakTableEdge {
 
 impl<'a> Payload<'a> for BulkWeakTableEdge<'a> {
     fn read(mut fields: Fields<'a>) -> Option<Self> {
-        let (_index, count) = (fields.u32()?, fields.u32()?);
+        let (index, count) = (fields.u32()?, fields.u32()?);
         fields.clr_instance()?;
         let pointer = usize::from(fields.pointer_size());
-        Some(Self { pointer, rows: Rows::new(fields, count, 3 * pointer) })
+        Some(Self { index, pointer, rows: Rows::new(fields, count, 3 * pointer) })
     }
 }
 

@@ -187,6 +187,12 @@ fn rows_of_bulk_events_are_decoded() {
     assert!(nodes.nodes().eq(expected), "half a row is none");
     let edges = Bytes::default().u32(0).u32(1).u16(0).u64(0x28).u32(0).u64(0x28).u32(0);
     assert!(read::<BulkEdge<'_>>(&edges, 0).unwrap().edges().eq([Edge { target: 0x28 }]), "rows beyond the count do not count");
+    let roots = Bytes::default().u32(4).u32(1).u16(0).u64(0x10).u8(2).u32(1).u64(0);
+    let roots = read::<BulkRootEdge<'_>>(&roots, 0).unwrap();
+    assert!(roots.index == 4 && roots.roots().eq([RootEdge { object: 0x10, kind: RootKind::Handle, flags: 1 }]));
+    let dependents = Bytes::default().u32(6).u32(1).u16(0).u64(0x10).u64(0x28).u64(0);
+    let dependents = read::<BulkWeakTableEdge<'_>>(&dependents, 0).unwrap();
+    assert!(dependents.index == 6 && dependents.edges().eq([WeakTableEdge { key: 0x10, value: 0x28 }]));
     let narrow = Bytes::default().u32(0).u32(1).u16(0).u32(0x28).u32(0);
     let narrow = BulkEdge::read(Fields::new(&narrow.0, 0, 4)).unwrap();
     assert!(narrow.edges().eq([Edge { target: 0x28 }]));

@@ -145,6 +145,62 @@ fn written_graph_is_read_back() {
     assert_eq!(retention, walked);
 }
 
+/// A root event with one local variable.
+fn local(object: u64) -> Vec<u8> {
+    let mut root = Vec::new();
+    [0, 1].into_iter().for_each(|number| root.put_u32(number));
+    root.put_u16(0);
+    root.put_u64(object);
+    root.put(&[0; 13]);
+    root
+}
+
+fn static_variable(object: u64, name: &str) -> Vec<u8> {
+    let mut variable = Vec::new();
+    variable.put_u32(1);
+    variable.put_u64(5);
+    variable.put_u16(0);
+    [7, object, 1].into_iter().for_each(|word| variable.put_u64(word));
+    variable.put_u32(0);
+    variable.put_utf16z(name);
+    variable
+}
+
+/// Another tool can walk the heap during the session. The events of a kind are written once enough rows are collected, so the first event of a walk
+/// can be of any kind.
+#[test]
+fn graph_is_that_of_the_last_walk() {
+    let walk = |object: u64, order: [u32; 5], has_dependents: bool| {
+        let events = order.map(|kind| match kind {
+            38 => (kind, static_variable(object, "Current")),
+            16 => (kind, local(object)),
+            17 => (kind, rows(true, &[&[object, object, 7]], 0)),
+            18 => (kind, rows(true, &[&[object, 24, 1, 1]], 0)),
+            _ => (kind, rows(true, &[&[object, 0]], 4)),
+        });
+        events.into_iter().filter(move |(kind, _)| *kind != 17 || has_dependents)
+    };
+    for order in [[38, 16, 17, 18, 19], [38, 19, 18, 16, 17], [38, 17, 16, 19, 18]] {
+        for (first, second) in [(true, true), (true, false), (false, true)] {
+            let both: Vec<_> = walk(0x100, order, first).chain(walk(0x200, order, second)).collect();
+            let graph = graph(&both);
+            assert_eq!((graph.addresses.as_slice(), graph.edges.as_slice()), (&[0x200][..], &[0x200][..]), "{order:?}");
+            assert_eq!(graph.roots.iter().map(|(object, _)| *object).collect::<Vec<_>>(), [0x200], "{order:?}");
+            assert_eq!(graph.statics.iter().map(|found| found.object).collect::<Vec<_>>(), [0x200], "{order:?}");
+            assert_eq!(graph.dependents, if second { vec![(0x200, 0x200)] } else { Vec::new() }, "{order:?}");
+            let limit = 1 << 30;
+            let alone = graph_in(limit, &walk(0x200, order, second).collect::<Vec<_>>());
+            assert_eq!(graph.unused_bytes(), alone.unused_bytes(), "{order:?}");
+        }
+    }
+    // Without static variables: the objects of a walk reported in several events belong together.
+    let mut later = rows(true, &[&[0x300, 24, 1, 0]], 0);
+    later[0] = 1;
+    let nodes = |object: u64| (18, rows(true, &[&[object, 24, 1, 0]], 0));
+    let graph = graph(&[(16, local(0x100)), nodes(0x100), (18, later.clone()), nodes(0x200), (18, later), (16, local(0x200))]);
+    assert_eq!((graph.addresses.as_slice(), graph.roots.len()), (&[0x200, 0x300][..], 1));
+}
+
 #[test]
 fn graph_exceeding_the_memory_limit_is_not_written() {
     let nodes = |count: u64| {

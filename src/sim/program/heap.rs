@@ -74,9 +74,9 @@ pub(super) fn walk(bytes: u64, orders: usize) -> Vec<(Kind, Vec<u8>)> {
         addresses.push(addresses[addresses.len() - 1] + object.size.next_multiple_of(8));
     }
     let mut events = vec![
+        (Kind::HeapStaticVariables, static_variable(addresses[0])),
         (Kind::HeapTypes, types()),
         (Kind::HeapRoots, roots(addresses[1])),
-        (Kind::HeapStaticVariables, static_variable(addresses[0])),
     ];
     let mut edge_events = 0;
     for (index, (objects, places)) in all.chunks(CHUNK).zip(addresses.chunks(CHUNK)).enumerate() {
