@@ -57,20 +57,20 @@ impl HeapAmount {
 impl HeapChange<'_> {
     /// Returns the growth in bytes; if one of the amounts is only a bound, the minimum growth or shrinkage.
     pub fn bytes(&self) -> i64 {
-        difference(self.before.bytes(), self.after.bytes())
+        growth(self.before.bytes(), self.after.bytes())
     }
 
     /// Returns the growth in objects; `None` if unknown.
     pub fn objects(&self) -> Option<i64> {
         match (self.before, self.after) {
-            (HeapAmount::Known { objects: before, .. }, HeapAmount::Known { objects: after, .. }) => Some(difference(before, after)),
+            (HeapAmount::Known { objects: before, .. }, HeapAmount::Known { objects: after, .. }) => Some(growth(before, after)),
             _ => None,
         }
     }
 }
 
-/// Returns the growth; a process can report any size.
-fn difference(before: u64, after: u64) -> i64 {
+/// Returns the growth from one number to another; a process can report any.
+pub fn growth(before: u64, after: u64) -> i64 {
     i64::try_from(i128::from(after) - i128::from(before)).unwrap_or(if after > before { i64::MAX } else { i64::MIN })
 }
 

@@ -63,7 +63,7 @@ pub use exceptions::{ExceptionSnapshot, ExceptionType, ThrownException};
 pub use filter::{Field, Filter, LiveEventFilter, name_rank};
 pub use gc::{AllocatedType, AllocationSnapshot, Collection, CollectionCount, GcMark, GcSnapshot, Heap, PauseSnapshot};
 pub use heap::{HeapProblem, HeapSnapshot, HeapType};
-pub use heap_change::{HeapAmount, HeapChange};
+pub use heap_change::{HeapAmount, HeapChange, growth};
 pub use http::{Layer, Outcome};
 pub use images::{CodeLocation, Images};
 pub use jit::{JitSnapshot, JitTime, SlowMethod, TierBodies};

@@ -5,7 +5,7 @@ use super::cell::Cell;
 use super::list::{Fit, TabList, Table};
 use super::registry::{Descriptor, Shows};
 use super::view::{Figure, Head, Line, Role, Side, View};
-use crate::analysis::{HeapAmount, HeapChange, HeapType, PathStep, RetainedType};
+use crate::analysis::{HeapAmount, HeapChange, HeapType, PathStep, RetainedType, growth};
 use crate::app::Now;
 use crate::app::action::{
     Action, Context, ENTER, Entry,
@@ -195,8 +195,7 @@ fn difference<'a>(state: &'a State, before: &'a HeapWalk, last: &'a HeapWalk) ->
         .place(state, Tab::Heap);
     let between = last.at.elapsed.saturating_sub(before.at.elapsed);
     let figure = |label, old: u64, new: u64, text: fn(u64) -> String| {
-        let change = new as i64 - old as i64;
-        let (change, role) = signed(change, text);
+        let (change, role) = signed(growth(old, new), text);
         Figure::new(label, format!("{} → {} ({change})", text(old), text(new)), role)
     };
     let figures = vec![

@@ -1,6 +1,9 @@
 //! Heap walks: requested, canceled, compared, written.
 
+use std::sync::Arc;
+
 use crate::app::action::{Action, Key, KeyMap};
+use crate::app::heaps::WalkedHeap;
 use crate::app::test_app::{TestApp, options, process, trace_file, walked_heap};
 use crate::app::{Effect, Msg, Options, Overlay, Reply, Tab, Ticket};
 use crate::model::{FileKind, OutputName, Process, ProcessKey, RunState, TraceFile};
@@ -104,6 +107,23 @@ fn two_heap_walks_of_a_process_are_compared() {
     assert!(rows(&app).is_empty(), "of another process");
     app.press("↑");
     assert_eq!(rows(&app).len(), 3);
+}
+
+/// A file can contain any numbers.
+#[test]
+fn heap_difference_of_any_sizes_is_shown() {
+    let mut app = TestApp::populated(120, 40);
+    for bytes in [0, 1 << 63, 1] {
+        let ticket = walk(&mut app);
+        let mut found = WalkedHeap::clone(&walked_heap(1));
+        found.heap.bytes = bytes;
+        app.send(Msg::HeapWalked { ticket, result: Ok(Arc::new(found)) });
+        app.state.view_of(Tab::Heap).unwrap();
+    }
+    app.press("f");
+    let view = app.state.view_of(Tab::Heap).unwrap();
+    let head = format!("{:?}", view.head);
+    assert!(head.contains("1 B (-9.2 EB)"), "{head}");
 }
 
 #[test]
