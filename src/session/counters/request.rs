@@ -64,7 +64,7 @@ impl CounterRequest {
     /// Ids that distinguish the values of this session from others.
     pub(super) fn session(&self) -> CounterSession {
         CounterSession {
-            interval_ms: Some(self.interval.as_millis() as u32),
+            interval_ms: Some(u32::try_from(self.interval.as_millis()).unwrap_or(u32::MAX)),
             meter_session: Some(self.session.clone()),
             meter_client: Some(self.client.clone()),
         }
@@ -172,6 +172,13 @@ mod tests {
                 assert_eq!(runtime.map(|runtime| runtime.filter.clone()), expected.map(|(_, ids)| filter(ids)));
             }
         }
+    }
+
+    /// Of a value modulo 2³² no reported one would be accepted, or that of another session.
+    #[test]
+    fn interval_of_months_is_not_truncated() {
+        let interval = |days: u64| CounterRequest::new(None, Duration::from_secs(days * 86_400), 10, 1000).session().interval_ms;
+        assert_eq!([49, 50].map(interval), [Some(49 * 86_400_000), Some(u32::MAX)]);
     }
 
     #[test]
