@@ -287,6 +287,36 @@ fn any_address_can_be_named_at_the_end_of_a_live_trace() {
     assert_eq!(frames, expected.map(|(id, address)| (Value::Number(id), Value::Number(address))));
 }
 
+/// A process of two machine-wide recordings needs a track in each, whatever the first contains of it.
+#[test]
+fn every_parent_track_is_described() {
+    let recording = |ticks: i64, events: u64| {
+        let mut encoder = CollectorEncoder::new(&TraceHeader { sync_ticks: ticks, ..TraceHeader::default() });
+        let name = encoder.metadata(&Metadata { name: "ExistingProcess".to_owned(), ..kind("Universal.System", 0, 0) }, true);
+        encoder.event(name, (5, 5), ticks, &[], None, &[&[5, 4, 0][..], b"shop"].concat());
+        let tick = encoder.metadata(&kind(RUNTIME, 10, 4), true);
+        for _ in 0..events {
+            encoder.event(tick, (5, 70), ticks + 1, &[], None, &allocation_tick(100));
+        }
+        encoder.finish()
+    };
+    let (mut processes, mut trace) = (Processes::default(), Vec::<u8>::new());
+    for (number, bytes) in [recording(1000, 0), recording(2000, 1)].iter().enumerate() {
+        let mut overview = Overview::default();
+        read(bytes, &mut overview);
+        processes.add(&mut overview);
+        let options = Options { format: TraceFormat::Perfetto, part: Part::default(), calls: false, tasks: false, number: number as u32 };
+        let mut export = Export::new(options, overview, Box::new(&mut trace), Box::new(Cursor::new(Vec::new()))).unwrap();
+        read(bytes, &mut export);
+        export.finish().unwrap();
+    }
+    let all = |bytes, of| fields(bytes).map(Result::unwrap).filter(move |(number, _)| *number == of).map(|(_, value)| value);
+    let tracks: Vec<_> = packets(&trace).flat_map(|packet| all(packet, 60)).map(|track| track.bytes().unwrap()).collect();
+    let uuids: Vec<_> = tracks.iter().flat_map(|track| all(track, 1)).collect();
+    let parents: Vec<_> = tracks.iter().flat_map(|track| all(track, 5)).collect();
+    assert!(parents.len() >= 3 && parents.iter().all(|parent| uuids.contains(parent)), "{parents:?} {uuids:?}");
+}
+
 #[test]
 fn an_output_error_is_returned() {
     struct Full(usize);

@@ -81,12 +81,16 @@ impl Tracks {
             return 0;
         }
         let uuid = self.uuid(pid, "process");
-        // Described better by the recording that has this process as its subject.
-        let is_described = process != 0 && self.subject.incarnations.get(&pid).is_some_and(|first| *first != self.recording);
-        if self.is_new(uuid) && !is_described {
+        // An earlier recording with this process may have a better name for it, or nothing that needs its track.
+        let is_named = process != 0 && self.subject.incarnations.get(&pid).is_some_and(|first| *first != self.recording);
+        if self.is_new(uuid) {
             let (Subject { command_line, runtime, processes, .. }, label) = (&self.subject, &self.label);
             let is_subject = process == 0;
-            let name = if is_subject { self.subject.name() } else { processes.get(&pid).map_or("", String::as_str) };
+            let name = match processes.get(&pid) {
+                _ if is_subject => self.subject.name(),
+                Some(name) if !is_named => name,
+                _ => "",
+            };
             let words = if is_subject { command_line.as_str() } else { "" };
             packets.descriptor(uuid, 0, |descriptor| {
                 descriptor.message(track::PROCESS, |process| {
