@@ -63,6 +63,8 @@ pub(super) struct Output<'w> {
     /// The first error; nothing more is written after it.
     error: Option<io::Error>,
     path: Vec<FrameId>,
+    /// Number of slices so far that began before the part.
+    early: i64,
 }
 
 /// State of a thread.
@@ -78,7 +80,7 @@ struct ThreadInfo {
 
 impl<'w> Output<'w> {
     pub(super) fn new(writer: Box<dyn Writer + 'w>, stacks: Stacks, part: Part, process: u32) -> Self {
-        Self { writer, stacks, part, process, threads: HashMap::default(), error: None, path: Vec::new() }
+        Self { writer, stacks, part, process, threads: HashMap::default(), error: None, path: Vec::new(), early: 0 }
     }
 
     fn put(&mut self, write: impl FnOnce(&mut dyn Writer, &Stacks) -> io::Result<()>) {
@@ -149,11 +151,16 @@ impl<'w> Output<'w> {
 
     pub(super) fn event(&mut self, mut event: TrackEvent<'_>) {
         let (first, last) = (*self.part.window.start(), *self.part.window.end());
-        if let Some(end) = &mut event.end {
-            (event.start, *end) = (event.start.max(first), (*end).min(last));
-        }
-        if !(first..=last).contains(&event.start) || event.end.is_some_and(|end| end < event.start) {
+        if event.start > last || event.end.unwrap_or(event.start) < event.start.max(first) {
             return;
+        }
+        if let Some(end) = &mut event.end {
+            *end = (*end).min(last);
+            if event.start < first {
+                // Enclosing slices follow those inside, but readers take the first of two with the same start for the enclosing one.
+                event.start = event.start.max(first.saturating_sub(self.early));
+                self.early += 1;
+            }
         }
         if event.track != Track::Thread || self.thread(event.thread, event.node) {
             self.put(|writer, stacks| writer.event(&event, stacks));

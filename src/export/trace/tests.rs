@@ -88,9 +88,8 @@ fn an_empty_recording_gives_an_empty_export() {
     }
 }
 
-/// Compiling a method can trigger the compilation of another: both are shown, nested.
-#[test]
-fn nested_compilations_are_both_shown() {
+/// Encodes the compilation of a method from 1000 to 5000 ns, and that of another inside it, from 2000 to 3000 ns.
+fn nested_compilations() -> Vec<u8> {
     let mut encoder = Encoder::new(TraceHeader { process_id: 7, ..TraceHeader::default() });
     let (begin, end) = (encoder.metadata(&kind(RUNTIME, 145, 1)), encoder.metadata(&kind(RUNTIME, 143, 1)));
     let payload = |method: u64, numbers: &[u32]| {
@@ -112,9 +111,34 @@ fn nested_compilations_are_both_shown() {
         encoder.event(&NewEvent { metadata, timestamp, thread: 70, capture_thread: 70, payload: &payload, ..NewEvent::default() });
     }
     encoder.end();
-    let edges = chromium(&encoder.take(), "cat", "jit");
+    encoder.take()
+}
+
+/// Compiling a method can trigger the compilation of another: both are shown, nested.
+#[test]
+fn nested_compilations_are_both_shown() {
+    let edges = chromium(&nested_compilations(), "cat", "jit");
     let edges: Vec<_> = edges.iter().map(|edge| (edge["name"].as_str().unwrap(), edge["ts"].as_f64().unwrap())).collect();
     assert_eq!(edges, [("JIT T.Inner", 2.0), ("JIT T.Inner", 3.0), ("JIT T.Outer", 1.0), ("JIT T.Outer", 5.0)]);
+}
+
+/// Readers nest slices of one track by their start times.
+#[test]
+fn slices_cut_by_the_start_of_the_part_stay_nested() {
+    let part = Part { window: 2_500..=10_000, ..Part::default() };
+    let trace = export_part(&nested_compilations(), TraceFormat::Perfetto, part);
+    let all = |bytes, of| fields(bytes).map(Result::unwrap).filter(move |(number, _)| *number == of).map(|(_, value)| value);
+    let mut edges: Vec<_> = packets(&trace)
+        .filter_map(|packet| {
+            let event = all(packet, 11).next()?.bytes().unwrap();
+            let kind = all(event, 9).next()?.number().unwrap();
+            Some((all(packet, 8).next()?.number().unwrap(), kind, all(event, 10).next().map(|name| name.number().unwrap())))
+        })
+        .collect();
+    edges.sort_by_key(|(at, ..)| *at);
+    let [outer, inner, end, last] = edges[..] else { panic!("{edges:?}") };
+    assert_eq!([outer, inner, end, last].map(|(at, kind, _)| (at, kind)), [(2_499, 1), (2_500, 1), (3_000, 2), (5_000, 2)]);
+    assert!(inner.2 < outer.2, "the name of the inner one is interned first: {edges:?}");
 }
 
 fn described(provider: &str, event_id: u32, name: &str, fields: &[(&str, FieldType)]) -> Metadata {
