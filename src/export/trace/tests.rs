@@ -269,9 +269,12 @@ fn calls_are_those_of_the_kernel_samples_if_there_are_any() {
         encoder.event(kernel, (7, 70), at * 1_000_000, &[0x20], None, &[1]);
         encoder.event(runtime, (7, 70), at * 1_000_000 + 1, &[0x10], None, &[2, 0, 0, 0]);
     }
-    let calls: Vec<_> =
-        chromium(&encoder.finish(), "cat", "sample").iter().map(|edge| (edge["ph"].clone(), edge["name"].clone())).collect();
+    let bytes = encoder.finish();
+    let calls: Vec<_> = chromium(&bytes, "cat", "sample").iter().map(|edge| (edge["ph"].clone(), edge["name"].clone())).collect();
     assert_eq!(calls, [("B".into(), "0x20".into()), ("E".into(), "0x20".into())]);
+    let trace = export(&bytes, TraceFormat::Perfetto);
+    let edges = packets(&trace).flat_map(fields).map(Result::unwrap).filter(|(number, _)| *number == 11).count();
+    assert_eq!(edges, 2);
 }
 
 #[test]
