@@ -15,7 +15,7 @@ use super::stream::{Inlet, Outlet, Tally};
 use crate::model::{PacketCounts, ProducerReport};
 use crate::net::Directory;
 use crate::net::perfetto::{Address, Cause, Connection, Handle, IncomingReply, PerfettoError, Port, REPLY_TIMEOUT, SharedMemory};
-use crate::perfetto::call::Method as _;
+use crate::perfetto::call::{CallError, Method as _};
 use crate::perfetto::chunk::WriterId;
 use crate::perfetto::page::PageSize;
 use crate::perfetto::producer::{Command, DataSource, Initialize, Initialized, ProducerMethod as Method, notify};
@@ -259,7 +259,7 @@ impl Producer {
                 Some(Next::Acknowledge(arguments)) => self.connection.send(Method::CommitData, arguments)?,
                 Some(Next::Stopped(instance)) => {
                     self.recordings.remove(&instance);
-                    self.connection.send(Method::NotifyDataSourceStopped, notify(instance))?;
+                    self.notify(Method::NotifyDataSourceStopped, instance)?;
                 }
                 None if trouble.is_some() => {}
                 None => return Ok(()),
@@ -317,7 +317,7 @@ impl Producer {
             Command::Stop { instance } => match self.recordings.get(&instance) {
                 Some(running) => drop(running.stop.send_replace(true)),
                 // It was never started, possibly because there were too many.
-                None => self.connection.send(Method::NotifyDataSourceStopped, notify(instance))?,
+                None => self.notify(Method::NotifyDataSourceStopped, instance)?,
             },
             Command::Flush { request, .. } => {
                 self.take_work();
@@ -333,6 +333,14 @@ impl Producer {
         Ok(())
     }
 
+    /// Reports the start or stop of a recording. A service without the method does not wait for it.
+    fn notify(&mut self, method: Method, instance: u64) -> Result<(), PerfettoError> {
+        match self.connection.send(method, notify(instance)) {
+            Err(PerfettoError { cause: Cause::Call(CallError::NoMethod(_)), .. }) => Ok(()),
+            sent => sent,
+        }
+    }
+
     /// Queues the work passed on so far.
     fn take_work(&mut self) {
         while let Ok(work) = self.work.1.try_recv() {
@@ -343,7 +351,7 @@ impl Producer {
     fn note(&mut self, instance: u64, event: Event, report: &impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
         match event {
             Event::Started { processes, troubles } => {
-                self.connection.send(Method::NotifyDataSourceStarted, notify(instance))?;
+                self.notify(Method::NotifyDataSourceStarted, instance)?;
                 report(ProducerReport::Started { instance, processes, troubles });
             }
             Event::Ended(packets) => {

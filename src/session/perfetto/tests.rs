@@ -151,6 +151,22 @@ async fn s4_s5_older_and_newer_services_are_supported() {
     }
 }
 
+/// S5: services that do not wait for the start and stop of a data source.
+#[tokio::test]
+async fn s5_service_without_notifications_is_supported() {
+    let mut behavior = TracingBehavior::default();
+    behavior.methods.retain(|name| !name.starts_with("Notify"));
+    let bench = Bench::new(behavior);
+    bench.until(|seen| seen.calls.contains(&"RegisterDataSource")).await;
+    bench.service().record(1, "");
+    bench.until(|seen| seen.packets().is_ok_and(|packets| packets.len() > 200)).await;
+    bench.service().stop(1);
+    bench.report(|report| matches!(report, ProducerReport::Ended { .. })).await;
+    let reports = bench.reports.lock().unwrap().clone();
+    assert!(!reports.iter().any(|report| matches!(report, ProducerReport::Waiting(_))), "{reports:?}");
+    bench.end().await;
+}
+
 /// S6: only a flag of the service shows that there is no shared memory. Packets are then sent over the socket, and no fault is reported.
 #[tokio::test]
 async fn s6_service_flag_reports_missing_shared_memory() {
