@@ -125,6 +125,8 @@ pub struct Configuration {
     pub stop_timeout_ms: u32,
     /// Whether writers should block while the memory is full (`buffer_exhausted_policy`).
     pub stalls: bool,
+    /// Whether categories are selected (`track_event_config`).
+    pub selects_categories: bool,
     /// Text specific to the data source (`legacy_config`); not sanitized.
     pub text: String,
 }
@@ -139,6 +141,7 @@ impl Configuration {
                 (7, value) => this.stop_timeout_ms = value.small()?,
                 // BUFFER_EXHAUSTED_STALL_THEN_ABORT, BUFFER_EXHAUSTED_STALL_THEN_DROP
                 (9, value) => this.stalls = matches!(value.number()?, 2 | 3),
+                (113, _) => this.selects_categories = true,
                 (1000, value) => this.text = value.text()?,
                 _ => {}
             }

@@ -210,6 +210,7 @@ fn s2_configuration_text_is_passed_on_unchanged() {
         target_buffer: 1,
         stop_timeout_ms: 5000,
         stalls: false,
+        selects_categories: false,
         text: "targets=Shop".to_owned(),
     };
     assert_eq!(Command::decode(&bytes), Ok(Command::Setup { instance: 5, configuration }));

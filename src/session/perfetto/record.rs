@@ -69,6 +69,10 @@ impl ServiceRecording {
             let words = "buffer_exhausted_policy: packets are dropped when the shared memory is full: a process never waits for the tracing service";
             troubles.push(words.to_owned());
         }
+        if self.configuration.selects_categories {
+            troubles
+                .push("track_event_config is ignored: select events with profiles=, provider= or clr-events= in legacy_config".to_owned());
+        }
         let troubles: Vec<_> = troubles.into_iter().map(SafeText::from).collect();
         self.note(&troubles);
         report(Event::Started { processes: streams.iter().map(|(name, _)| SafeText::new(name)).collect(), troubles });

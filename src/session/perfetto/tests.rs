@@ -180,7 +180,7 @@ async fn s6_service_flag_reports_missing_shared_memory() {
 }
 
 #[tokio::test]
-async fn m9_stall_policy_is_ignored_and_noted_in_the_trace() {
+async fn m9_ignored_options_are_noted_in_the_trace() {
     let bench = Bench::new(TracingBehavior::default());
     for field in [6, 1] {
         bench.service().command(field, |command| {
@@ -189,6 +189,7 @@ async fn m9_stall_policy_is_ignored_and_noted_in_the_trace() {
                 configuration.text(1, "dotnet");
                 configuration.uint(2, 1);
                 configuration.uint(9, 2);
+                configuration.message(113, |events| events.text(1, "*"));
             });
         });
     }
@@ -196,7 +197,9 @@ async fn m9_stall_policy_is_ignored_and_noted_in_the_trace() {
     bench.service().stop(1);
     let seen = bench.until(|seen| seen.stopped == [1]).await;
     let text = seen.packets().unwrap().concat();
-    assert!(String::from_utf8_lossy(&text).contains("buffer_exhausted_policy: packets are dropped when the shared memory is full"));
+    for part in ["buffer_exhausted_policy: packets are dropped when the shared memory is full", "track_event_config is ignored"] {
+        assert!(String::from_utf8_lossy(&text).contains(part), "{part}");
+    }
     bench.end().await;
 }
 
