@@ -5,9 +5,10 @@
 //! last seconds.
 
 use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -77,9 +78,6 @@ enum Token {
     Freed,
 }
 
-/// Distinguishes data sources of this run of the program.
-static NUMBER: AtomicU32 = AtomicU32::new(1);
-
 impl SchedulingRecording {
     /// Starts a recording in the service. Returns the inlet for the event packets.
     ///
@@ -90,8 +88,7 @@ impl SchedulingRecording {
         // An older service may be unable to list its data sources, and may have this one all the same.
         let state = service_state(Some(connection.address().clone())).await.ok();
         let has_kernel = state.is_none_or(|(_, state)| state.data_sources.iter().any(|(name, _)| name == FTRACE));
-        // A unique name, which no other recording and no other dn-top uses.
-        let source = format!("dotnet.dn-top.{}.{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let source = source_name();
         let (inlets, mut started) = mpsc::channel(1);
         let mut producer = Producer::connect(sockets.producer, &source, PacketSource::Stream(inlets)).await?;
         let (stop, mut stopped) = watch::channel(false);
@@ -146,6 +143,11 @@ impl SchedulingRecording {
             Some(Err(_)) | None => Err(SchedulingError::Panicked),
         }
     }
+}
+
+/// Returns the name of a data source that no other recording uses. Another dn-top in a container may have the same pid and use the same service.
+fn source_name() -> String {
+    format!("dotnet.dn-top.{}.{:016x}", std::process::id(), RandomState::new().hash_one(0))
 }
 
 fn why_ended(success: bool, reply: &[u8]) -> Cause {
@@ -377,5 +379,17 @@ impl Reader {
         let file = self.file.clone();
         tokio::task::spawn_blocking(move || file.sync_all()).await.map_err(|_| SchedulingError::Panicked)??;
         Ok(missing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_source_name_does_not_only_depend_on_the_pid() {
+        let [one, other] = [source_name(), source_name()];
+        let suffix = |name: &str| name.strip_prefix(&format!("dotnet.dn-top.{}.", std::process::id())).map(str::len);
+        assert!(one != other && suffix(&one) == Some(16) && suffix(&other) == Some(16), "{one} {other}");
     }
 }
