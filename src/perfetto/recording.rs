@@ -133,6 +133,8 @@ pub struct BufferLoss {
     pub overwritten: u64,
     /// Number of chunks discarded by the buffer.
     pub discarded: u64,
+    /// Number of packets that their writer dropped, since the shared memory was full (`trace_writer_packet_loss`).
+    pub dropped: u64,
 }
 
 /// Returns the losses of each buffer, from the reply to `GetTraceStats`.
@@ -150,6 +152,7 @@ pub fn losses(reply: &[u8]) -> Result<Vec<BufferLoss>, Malformed> {
                 match field? {
                     (13, value) => loss.overwritten = value.number()?,
                     (18, value) => loss.discarded = value.number()?,
+                    (19, value) => loss.dropped = value.number()?,
                     _ => {}
                 }
             }
@@ -236,10 +239,13 @@ mod tests {
         let bytes = Message::encode(|reply| {
             reply.message(1, |stats| {
                 stats.message(1, |buffer| buffer.uint(13, 5));
-                stats.message(1, |buffer| buffer.uint(18, 6));
+                stats.message(1, |buffer| {
+                    buffer.uint(18, 6);
+                    buffer.uint(19, 7);
+                });
             });
         });
-        let expected = [BufferLoss { overwritten: 5, discarded: 0 }, BufferLoss { overwritten: 0, discarded: 6 }];
+        let expected = [BufferLoss { overwritten: 5, ..BufferLoss::default() }, BufferLoss { overwritten: 0, discarded: 6, dropped: 7 }];
         assert_eq!(losses(&bytes).as_deref(), Ok(&expected[..]));
     }
 }

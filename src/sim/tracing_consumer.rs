@@ -34,6 +34,8 @@ pub struct ConsumerBehavior {
     pub kernel_readings: Option<usize>,
     /// Number of overwritten bytes in the buffer of .NET events.
     pub overwritten: u64,
+    /// Number of packets that the producer of kernel events dropped.
+    pub dropped: u64,
     /// Error with which it refuses a recording.
     pub error: Option<&'static str>,
     /// Method whose call triggers a fault, and the fault.
@@ -193,7 +195,7 @@ impl Consumer {
             "GetTraceStats" => {
                 let stats = Message::encode(|reply| {
                     reply.message(1, |stats| {
-                        stats.message(1, |_| {});
+                        stats.message(1, |buffer| buffer.uint(19, self.behavior.dropped));
                         stats.message(1, |buffer| buffer.uint(13, self.behavior.overwritten));
                     });
                 });

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::producer::{PacketSource, Producer};
 use super::{Inlet, service_state};
-use crate::model::{Bytes, SafeText, Scheduling, Stopwatch};
+use crate::model::{Bytes, Counted, SafeText, Scheduling, Stopwatch};
 use crate::net::perfetto::{Cause, Connection, IncomingReply, PerfettoError, REPLY_TIMEOUT, Sockets};
 use crate::perfetto::call::Method as _;
 use crate::perfetto::consumer::ConsumerMethod as Method;
@@ -368,6 +368,10 @@ impl Reader {
                 if loss.overwritten > 0 || loss.discarded > 0 {
                     let (bytes, chunks) = (Bytes(loss.overwritten), loss.discarded);
                     missing.push(format!("the service's buffer lost events {whose}: {bytes} overwritten, {chunks} chunks discarded"));
+                }
+                if loss.dropped > 0 {
+                    let packets = Counted(loss.dropped, "packet");
+                    missing.push(format!("{packets} {whose} dropped: the service did not empty the shared memory in time"));
                 }
             }
         }

@@ -113,13 +113,14 @@ async fn missing_and_lost_data_is_reported_and_the_rest_recorded() {
         assert!(is_reported(&recording) && outcome(&recording).complete, "{recording:?}");
         assert!(packets(&service.file()).len() > 10);
     }
-    let service = service(ConsumerBehavior { overwritten: 5000, ..with_kernel_events() });
+    let service = service(ConsumerBehavior { overwritten: 5000, dropped: 3, ..with_kernel_events() });
     let recorder = service.start().await;
     until(&recorder, has_both_kinds).await;
     recorder.stop();
     let recording = recorder.finished().await;
     let trouble = outcome(&recording).trouble.as_deref().unwrap();
     assert!(trouble.contains("events of .NET: 5.0 kB overwritten"), "{trouble}");
+    assert!(trouble.contains("3 packets of the kernel dropped"), "{trouble}");
     assert!(outcome(&recording).complete);
 }
 
