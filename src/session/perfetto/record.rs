@@ -98,6 +98,10 @@ impl ServiceRecording {
         let settings = self.settings.with(&self.configuration.text)?;
         let selected = settings.select()?;
         let (targets, mut troubles) = self.find(&settings.targets).await?;
+        // Those about the command line are displayed when it is parsed.
+        if !self.configuration.text.is_empty() {
+            troubles.extend(selected.warnings);
+        }
         let mut opening = JoinSet::new();
         for (process, client) in targets {
             let Some(outlet) = self.outlet() else {

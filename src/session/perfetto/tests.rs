@@ -358,6 +358,17 @@ async fn invalid_configuration_is_reported_in_the_trace() {
 }
 
 #[tokio::test]
+async fn warnings_about_a_configuration_are_noted_in_the_trace() {
+    let bench = Bench::new(TracingBehavior::default());
+    bench.service().record(1, "profiles=dotnet-common clr-events=exception");
+    let text = |seen: &TracingSeen| String::from_utf8_lossy(&seen.packets().unwrap_or_default().concat()).into_owned();
+    bench.until(|seen| text(seen).contains("runtime events exception are ignored: a provider or profile already enables")).await;
+    bench.service().stop(1);
+    bench.until(|seen| seen.stopped == [1]).await;
+    bench.end().await;
+}
+
+#[tokio::test]
 async fn two_recordings_run_at_once_and_unknown_stop_is_answered() {
     let bench = Bench::new(TracingBehavior::default());
     bench.service().record(1, "");
