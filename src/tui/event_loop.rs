@@ -16,6 +16,7 @@ use super::background::IsLight;
 use super::exit_report::{message, recordings};
 use super::input::{self, Input};
 use super::runner::{Runner, TerminalEffect};
+use super::signal_request::SignalRequest;
 use super::signals::{self, Signals};
 use super::terminal::{Device, Terminal, TerminalOptions};
 use super::ticks::Ticks;
@@ -131,18 +132,6 @@ fn directory(machine: Machine, access: Access) -> anyhow::Result<Directory> {
         directory.serve(port);
     }
     Ok(directory)
-}
-
-/// A request by a signal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(windows, allow(dead_code, reason = "a console asks for the end alone"))]
-pub(super) enum SignalRequest {
-    End,
-    /// Release the terminal and stop until continued.
-    Suspend,
-    /// Set up the terminal again: the program was stopped and continued.
-    Resume,
-    Resize,
 }
 
 /// The way in which the user quit.

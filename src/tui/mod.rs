@@ -24,6 +24,8 @@ mod panic;
 mod producer;
 mod recordings;
 mod runner;
+#[cfg_attr(windows, allow(dead_code, reason = "a console asks for the end alone"))]
+mod signal_request;
 #[cfg_attr(windows, path = "windows/signals.rs")]
 mod signals;
 mod tail;

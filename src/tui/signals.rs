@@ -9,7 +9,7 @@ use rustix::process::{self, getpgrp, getsid};
 use signal_hook::low_level::{emulate_default_handler, raise};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::event_loop::SignalRequest;
+use super::signal_request::SignalRequest;
 use super::terminal::Device;
 
 /// Signals that the dashboard handles.

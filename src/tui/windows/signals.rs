@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use super::event_loop::SignalRequest;
+use super::signal_request::SignalRequest;
 use super::terminal::Device;
 use crate::net::interrupts::Interrupts;
 
