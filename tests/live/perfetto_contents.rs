@@ -126,14 +126,17 @@ fn counters_and_meters_have_published_values() {
         let file = place.path().join(format!("{}.nettrace", runtime.version));
         let meters = "System.Diagnostics.Metrics:2:4:SessionId=a;Metrics=DnTop.Told,DnTop.Meter;RefreshInterval=1;MaxTimeSeries=100;MaxHistograms=10";
         let recording = record(&program, &file, &["--provider", "System.Runtime:0:4:EventCounterIntervalSec=1", "--provider", meters]);
-        for (number, command) in ["gauge 17", "change 5", "count 3", "record 4 10", "gauge 23"].into_iter().enumerate() {
-            program.carry_out(command);
-            // Written to the file once the interval is over.
+        // Values are written to the file once the interval is over: those of EventCounters, and those of meters.
+        let written = || {
             let size = || file.with_extension("nettrace.partial").metadata().unwrap().len();
             let before = size();
-            poll(TIMEOUT, || (size() > before + 500).then_some(()))
-                .unwrap_or_else(|| panic!("{runtime}: nothing came behind command {number}"));
+            poll(TIMEOUT, || (size() > before + 500).then_some(())).unwrap_or_else(|| panic!("{runtime}: nothing is written any more"));
+        };
+        for command in ["gauge 17", "change 5", "count 3", "record 4 10", "gauge 23"] {
+            program.carry_out(command);
+            written();
         }
+        written();
         stop(recording);
         let trace = export(&file, &[]);
         let found = assert_contents(&engine, &trace, &file);
