@@ -1,10 +1,10 @@
 //! `run`: programs recorded from their first instruction.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use crate::support::runtimes;
+use crate::support::runtimes::{self, Runtime};
 use crate::support::{Invocation, Launch, Output, Signal, TIMEOUT, folder, poll};
 
 /// Returns `dn-top run` with options and a program.
@@ -126,20 +126,22 @@ fn child_process_is_resumed_immediately() {
     });
 }
 
+/// Records the start of a program that keeps running, ends it, and returns the output of dn-top.
+fn keep_running(runtime: &Runtime, folder: &Path, options: &[&str]) -> Output {
+    let (held, stdin) = OpenStdin::open();
+    let options = [&["--keep-running", "--duration", "500ms", "-o", "a.nettrace"], options].concat();
+    let mut running = run(&options, &runtime.any()).current_dir(folder).stdin(stdin).start();
+    running.wait_for_stderr("keeps running; dn-top exits with it");
+    assert!(running.is_alive() && is_alive(pid(&running.stderr())), "{runtime}");
+    // The program exits when its standard input ends.
+    drop(held);
+    running.wait()
+}
+
 #[test]
 fn keep_running_exits_with_program_exit_code() {
     runtimes::each(runtimes::since(5, runtimes::all()), |runtime| {
-        let folder = folder();
-        let (held, stdin) = OpenStdin::open();
-        let mut running = run(&["--keep-running", "--duration", "500ms", "-o", "a.nettrace"], &runtime.any())
-            .current_dir(folder.path())
-            .stdin(stdin)
-            .start();
-        running.wait_for_stderr("keeps running; dn-top exits with it");
-        assert!(running.is_alive() && is_alive(pid(&running.stderr())), "{runtime}");
-        // The program exits when its standard input ends.
-        drop(held);
-        let output = running.wait();
+        let output = keep_running(runtime, folder().path(), &[]);
         assert_eq!(output.code, 0, "{output:?}");
     });
 }
@@ -149,15 +151,7 @@ fn keep_running_keeps_program_whose_recording_cannot_be_exported() {
     runtimes::each(runtimes::since(5, runtimes::all()), |runtime| {
         let folder = folder();
         std::fs::write(folder.path().join("a.folded"), "mine").unwrap();
-        let (held, stdin) = OpenStdin::open();
-        let mut running = run(&["--keep-running", "--duration", "500ms", "-o", "a.nettrace", "--export", "folded"], &runtime.any())
-            .current_dir(folder.path())
-            .stdin(stdin)
-            .start();
-        running.wait_for_stderr("keeps running; dn-top exits with it");
-        assert!(running.is_alive() && is_alive(pid(&running.stderr())), "{runtime}");
-        drop(held);
-        let output = running.wait();
+        let output = keep_running(runtime, folder.path(), &["--export", "folded"]);
         assert!(output.code == 1 && output.stderr.contains("a.folded exists already"), "{output:?}");
     });
 }

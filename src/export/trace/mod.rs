@@ -4,6 +4,7 @@
 //! writes the output ([`Export`]). Both are [`Sink`]s. Memory use does not depend on the length of the recording.
 
 mod activities;
+mod allocation_rates;
 mod chromium;
 mod csv;
 mod folded;

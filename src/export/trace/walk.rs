@@ -14,6 +14,7 @@ use crate::model::Counted;
 use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, Thread, ThreadId, TraceHeader, Value};
 use crate::wire::Utf16;
 
+use super::allocation_rates::AllocationRates;
 use super::open_slices::{OpenSlices, flow_of};
 use super::output::Output;
 use super::writer::{Allocation, ArgumentValue, Counter, Sample, Track, TrackEvent};
@@ -22,9 +23,7 @@ use super::writer::{Allocation, ArgumentValue, Counter, Sample, Track, TrackEven
 const MAX_TEXT: usize = 1000;
 /// Maximum length of a log message in the name of its event, in characters.
 const MAX_MESSAGE: usize = 200;
-/// Interval of the allocation rate, nanoseconds.
-const ALLOCATION_INTERVAL: i64 = 100_000_000;
-/// Maximum number of threads whose sampler round, or end of event loss, is remembered, and of processes whose allocations are summed.
+/// Maximum number of threads whose sampler round, or end of event loss, is remembered.
 const MAX_THREADS: usize = 65_536;
 
 /// Walks through a recording.
@@ -38,8 +37,7 @@ pub(super) struct Walk<'w> {
     rounds: Rounds,
     /// The sampler round in which each thread was last seen.
     last_rounds: HashMap<ThreadId, u32>,
-    /// By process.
-    allocated: HashMap<u32, AllocationStep>,
+    allocation_rates: AllocationRates,
     sequence_point: i64,
     /// End of the latest known gap of each capture thread: the next gap starts after it.
     lost_until: HashMap<ThreadId, i64>,
@@ -49,15 +47,6 @@ pub(super) struct Walk<'w> {
     /// Whether samples of the runtime are left out.
     without_samples: bool,
     texts: [String; 2],
-}
-
-/// The allocations of a process in the current interval.
-#[derive(Debug, Clone, Copy)]
-struct AllocationStep {
-    bytes: u64,
-    end: i64,
-    /// Whether the process samples its allocations at random. Its ticks, which stand for the same allocations, are then left out.
-    is_sampled: bool,
 }
 
 impl<'w> Walk<'w> {
@@ -70,7 +59,7 @@ impl<'w> Walk<'w> {
             counters: CounterReader::default(),
             rounds: Rounds::default(),
             last_rounds: HashMap::default(),
-            allocated: HashMap::default(),
+            allocation_rates: AllocationRates::default(),
             sequence_point: 0,
             lost_until: HashMap::default(),
             newest: 0,
@@ -82,9 +71,7 @@ impl<'w> Walk<'w> {
 
     /// Ends everything still open.
     pub(super) fn finish(mut self) -> io::Result<()> {
-        for (process, step) in std::mem::take(&mut self.allocated) {
-            self.allocation_rate(process, step, self.newest);
-        }
+        self.allocation_rates.finish(self.newest, &mut self.output);
         self.open_slices.finish(self.newest, &mut self.output);
         self.output.finish(self.newest)
     }
@@ -186,36 +173,11 @@ impl<'w> Walk<'w> {
 
     fn allocated(&mut self, event: &Event<'_>, at: i64, bytes: u64, is_sampled: bool) {
         let thread = event.thread();
-        if self.allocated.len() >= MAX_THREADS {
-            self.allocated.clear();
-        }
-        let first = AllocationStep { bytes: 0, end: i64::MIN, is_sampled };
-        let step = self.allocated.entry(thread.process).or_insert(first);
-        step.is_sampled |= is_sampled;
-        if step.is_sampled != is_sampled {
+        if !self.allocation_rates.add(thread.process, at, bytes, is_sampled, &mut self.output) {
             return;
-        }
-        let ended = *step;
-        if at >= step.end {
-            (step.bytes, step.end) = (0, at.saturating_add(ALLOCATION_INTERVAL));
-        }
-        step.bytes = step.bytes.saturating_add(bytes);
-        if at >= ended.end {
-            self.allocation_rate(thread.process, ended, at);
         }
         let node = self.output.stacks.add(event);
         self.output.allocation(thread, &Allocation { process: thread.process, at, bytes, node });
-    }
-
-    /// Adds the allocation rate of an interval, after which nothing was allocated until `next`.
-    fn allocation_rate(&mut self, process: u32, AllocationStep { bytes, end, .. }: AllocationStep, next: i64) {
-        if bytes > 0 {
-            let rate = bytes as f64 * 1e9 / ALLOCATION_INTERVAL as f64;
-            self.output.counter(process, &Counter::AllocationRate, end - ALLOCATION_INTERVAL, rate);
-            if next >= end.saturating_add(ALLOCATION_INTERVAL) {
-                self.output.counter(process, &Counter::AllocationRate, end, 0.0);
-            }
-        }
     }
 
     /// Adds an event of a task. A flow connects the point where it is scheduled or awaited with the one where it starts.
