@@ -272,6 +272,10 @@ fn slots(inner: Rect, input: LayoutInput) -> Vec<Slot> {
         }
     }
     chosen.compact_sort_by_key(|column| listed.iter().position(|other| other == column));
+    // The title is written out before anything else is widened.
+    let threads = Column::Threads.title_width() - Column::Threads.width();
+    let threads = if free >= threads && chosen.contains(&Column::Threads) { threads } else { 0 };
+    free -= threads;
     let trend = if free > Trend::WIDTH && chosen.contains(&Column::Cpu) { Trend::WIDTH + 1 } else { 0 };
     free -= trend;
     let has_command = chosen.contains(&Column::Command);
@@ -284,6 +288,7 @@ fn slots(inner: Rect, input: LayoutInput) -> Vec<Slot> {
             Column::Name => name,
             Column::Command => free - name,
             Column::Cpu => trend,
+            Column::Threads => threads,
             _ => 0,
         };
         let width = width(column) + more;

@@ -298,7 +298,7 @@ mod tests {
             (
                 "columns = 'pid,nme'",
                 "10: invalid value 'pid,nme' for '--columns <NAMES>': unknown column 'nme': expected one of pid,name,runtime,cpu,rss,heap,alloc,gc,\
-                 exc,tpq,thr,user,uptime,state,container,command",
+                 exc,tpq,threads,user,uptime,state,container,command",
             ),
             ("sort = 'cpu:up'", "7: invalid value 'cpu:up' for '--sort <COLUMN[:asc|desc]>': unknown direction 'up': expected asc or desc"),
         ];

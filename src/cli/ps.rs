@@ -46,8 +46,8 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
     print::text(|out| {
         writeln!(
             out,
-            "{:>7}  {:<24} {:<10} {:>5} {:>7} {:>4}  {:<10} {:>8}  STATE",
-            "PID", "NAME", "RUNTIME", "CPU%", "RSS", "THR", "USER", "UPTIME"
+            "{:>7}  {:<24} {:<10} {:>5} {:>7} {:>7}  {:<10} {:>8}  STATE",
+            "PID", "NAME", "RUNTIME", "CPU%", "RSS", "THREADS", "USER", "UPTIME"
         )?;
         for row in &rows {
             let runtime = match (&row.runtime, row.native_aot) {
@@ -63,7 +63,7 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
             let known = |known: bool, figure: String| if known { figure } else { "-".to_owned() };
             let Usage { rss_bytes, threads, .. } = row.usage;
             let (memory, threads) = (known(rss_bytes > 0, Bytes(rss_bytes).to_string()), known(threads > 0, threads.to_string()));
-            writeln!(out, "{pid:>7}  {name:<24} {runtime:<10} {cpu:>5} {memory:>7} {threads:>4}  {user:<10} {:>8}  {state}", age(row))?;
+            writeln!(out, "{pid:>7}  {name:<24} {runtime:<10} {cpu:>5} {memory:>7} {threads:>7}  {user:<10} {:>8}  {state}", age(row))?;
         }
         if stale > 0 {
             let stale = Counted(stale as u64, "stale socket");

@@ -79,13 +79,26 @@ impl Column {
             Self::GcTime => "GC%",
             Self::Exceptions => "EXC/S",
             Self::Queue => "TPQ",
-            Self::Threads => "THR",
+            Self::Threads => "THREADS",
             Self::User => "USER",
             Self::Uptime => "UPTIME",
             Self::State => "STATE",
             Self::Container => "CONTAINER",
             Self::Command => "COMMAND",
         }
+    }
+
+    /// Returns the title for a column of this width.
+    pub(super) fn title_within(self, width: u16) -> &'static str {
+        match self {
+            Self::Threads if width < self.title_width() => "THR",
+            _ => self.title(),
+        }
+    }
+
+    /// Returns the width that the whole title needs.
+    pub fn title_width(self) -> u16 {
+        self.title().len() as u16
     }
 
     /// Returns the name on the command line: the title in lower case, without the unit.
@@ -102,7 +115,7 @@ impl Column {
         found.ok_or_else(|| format!("unknown column '{}': expected one of {}", name.escape_debug(), Columns::default()))
     }
 
-    /// Returns the width in terminal columns.
+    /// Returns the least width in terminal columns.
     pub fn width(self) -> u16 {
         match self {
             Self::Pid | Self::Uptime | Self::Memory | Self::Heap | Self::Allocation => 7,

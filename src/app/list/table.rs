@@ -78,7 +78,7 @@ impl List for ProcessTable<'_> {
                 // In the narrowest terminals, the state is shown by signs only.
                 Part::Fact(Column::State) if is_narrow(slot) => ("ST", Fit::Left),
                 Part::Fact(Column::Pid) => (Column::Pid.title(), Fit::Id),
-                Part::Fact(column) => (column.title(), if column.is_right_aligned() { Fit::Right } else { Fit::Left }),
+                Part::Fact(column) => (column.title_within(slot.width), if column.is_right_aligned() { Fit::Right } else { Fit::Left }),
                 Part::Trend => ("", Fit::Left),
             };
             let sorted = (*part == Part::Fact(sort.column)).then_some(direction);

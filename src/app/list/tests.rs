@@ -216,6 +216,23 @@ fn column_and_sort_options_are_parsed() {
 }
 
 #[test]
+fn threads_column_has_a_short_title_only_where_the_whole_one_does_not_fit() {
+    let title = |width, columns: &str| {
+        let input = LayoutInput { columns: Columns::parse(columns).unwrap(), ..INPUT };
+        let slots = Layout::new(width, 30, input).list.unwrap().columns;
+        let slot = slots.iter().find(|slot| slot.column == Column::Threads).unwrap();
+        (slot.column.title_within(slot.width), slot.width)
+    };
+    let all = Columns::ALL.to_string();
+    assert_eq!(
+        [80, 82, 83, 120, 200].map(|width| title(width, &all)),
+        [("THR", 4), ("THR", 4), ("THREADS", 7), ("THREADS", 7), ("THREADS", 7),]
+    );
+    // At the least width of the table.
+    assert_eq!(title(40, "name,threads"), ("THREADS", 7));
+}
+
+#[test]
 fn chosen_columns_keep_their_order_and_fit_the_width() {
     let shown = |width, columns: &str| -> Vec<_> {
         let input = LayoutInput { columns: Columns::parse(columns).unwrap(), ..INPUT };
