@@ -318,7 +318,7 @@ fn variable_size_array_elements_are_read() {
     decoder.feed(&stream.end(), &mut live).unwrap();
     decoder.finish(&mut live);
     let (event, _) = &live.recent().events[0];
-    let fields: Vec<_> = event.payload.fields.iter().map(|(name, text)| format!("{name}={text}")).collect();
+    let fields: Vec<_> = event.payload.fields().map(|(name, text)| format!("{name}={text}")).collect();
     assert_eq!((fields, event.payload.is_cut), (vec!["Names=[Anna, Bo]".to_owned(), "Count=42".to_owned()], false));
 }
 

@@ -1,5 +1,7 @@
 //! Formats the payload of an event as text, by its metadata or by the runtime's manifest.
 
+use std::fmt::{self, Write};
+
 use crate::clr::manifest;
 use crate::nettrace::{Event, Value, Values};
 
@@ -19,118 +21,160 @@ const MAX_RAW_BYTES: usize = 32;
 /// Formatted fields of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Described {
-    /// Names and values; fields of nested objects have dotted names. Not sanitized.
-    pub fields: Vec<(String, String)>,
+    /// Names and values, alternating.
+    text: String,
+    /// End of each field's name and value in `text`.
+    ends: Vec<[usize; 2]>,
     /// Whether fields are omitted or the payload is malformed.
     pub is_cut: bool,
 }
 
+impl Described {
+    /// Returns names and values; fields of nested objects have dotted names. Not sanitized.
+    pub fn fields(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
+        self.ends.iter().enumerate().map(|(index, [name, value])| {
+            let start = index.checked_sub(1).map_or(0, |before| self.ends[before][1]);
+            (&self.text[start..*name], &self.text[*name..*value])
+        })
+    }
+
+    /// Replaces the contents by the fields of an event, by its metadata or by the runtime's manifest. Reuses the memory.
+    pub fn read(&mut self, event: &Event<'_>, pointer_size: u8) {
+        self.text.clear();
+        self.ends.clear();
+        self.is_cut = false;
+        let metadata = event.metadata;
+        if metadata.fields.is_empty() && manifest::is_described(&metadata.provider, metadata.event_id) {
+            manifest::read(&metadata.provider, metadata.event_id, event.payload, pointer_size, |field| {
+                self.add("", field.name, |text| {
+                    match field.value {
+                        Value::UInt(number) if field.is_hex => write!(text, "{number:#x}")?,
+                        value => write_value(text, &value)?,
+                    }
+                    field.symbol.map_or(Ok(()), |word| write!(text, " ({word})"))
+                });
+            });
+        } else if metadata.fields.is_empty() && !event.payload.is_empty() {
+            self.is_cut = event.payload.len() > MAX_RAW_BYTES;
+            self.add("", "bytes", |text| {
+                let bytes = event.payload.iter().take(MAX_RAW_BYTES).enumerate();
+                bytes.into_iter().try_for_each(|(index, byte)| write!(text, "{}{byte:02x}", if index == 0 { "" } else { " " }))
+            });
+        } else {
+            self.add_all("", event.values(), DEPTH);
+        }
+    }
+
+    fn add_all(&mut self, path: &str, mut values: Values<'_>, depth: usize) {
+        for (field, value) in values.by_ref() {
+            if self.ends.len() >= FIELDS || self.text.len() >= MAX_BYTES {
+                self.is_cut = true;
+                return;
+            }
+            match value {
+                Value::Object(inner) if depth > 0 => {
+                    let mut name = String::new();
+                    push_name(&mut name, path, &field.name);
+                    self.add_all(&name, inner, depth - 1);
+                }
+                value => self.add(path, &field.name, |text| write_value(text, &value)),
+            }
+        }
+        self.is_cut |= values.is_truncated();
+    }
+
+    fn add(&mut self, path: &str, name: &str, write: impl FnOnce(&mut String) -> fmt::Result) {
+        push_name(&mut self.text, path, name);
+        let end_of_name = self.text.len();
+        // A string accepts all text.
+        let _ = write(&mut self.text);
+        self.ends.push([end_of_name, self.text.len()]);
+    }
+}
+
 /// Formats the fields of an event, by its metadata or by the runtime's manifest.
 pub fn describe(event: &Event<'_>, pointer_size: u8) -> Described {
-    let mut all = Described::default();
-    let metadata = event.metadata;
-    if metadata.fields.is_empty() && manifest::is_described(&metadata.provider, metadata.event_id) {
-        manifest::read(&metadata.provider, metadata.event_id, event.payload, pointer_size, |field| {
-            let text = match field.value {
-                Value::UInt(number) if field.is_hex => format!("{number:#x}"),
-                value => text(&value),
-            };
-            let text = if let Some(word) = field.symbol { format!("{text} ({word})") } else { text };
-            all.fields.push((field.name.to_owned(), text));
-        });
-    } else if metadata.fields.is_empty() && !event.payload.is_empty() {
-        let bytes: Vec<_> = event.payload.iter().take(MAX_RAW_BYTES).map(|byte| format!("{byte:02x}")).collect();
-        all.fields.push(("bytes".to_owned(), bytes.join(" ")));
-        all.is_cut = event.payload.len() > MAX_RAW_BYTES;
-    } else {
-        add(&mut all, "", event.values(), DEPTH);
-    }
-    all
+    let mut described = Described::default();
+    described.read(event, pointer_size);
+    described
 }
 
-fn add(all: &mut Described, path: &str, mut values: Values<'_>, depth: usize) {
-    for (field, value) in values.by_ref() {
-        let bytes: usize = all.fields.iter().map(|(name, text)| name.len() + text.len()).sum();
-        if all.fields.len() >= FIELDS || bytes >= MAX_BYTES {
-            all.is_cut = true;
-            return;
-        }
-        let name: String = field.name.chars().take(TEXT).collect();
-        let name = match (path.is_empty(), name.is_empty()) {
-            (true, _) => name,
-            (false, true) => path.to_owned(),
-            (false, false) => format!("{path}.{name}"),
-        };
-        match value {
-            Value::Object(inner) if depth > 0 => add(all, &name, inner, depth - 1),
-            value => all.fields.push((name, text(&value))),
-        }
+/// Appends the dotted name of a field.
+fn push_name(text: &mut String, path: &str, name: &str) {
+    text.push_str(path);
+    if !path.is_empty() && !name.is_empty() {
+        text.push('.');
     }
-    all.is_cut |= values.is_truncated();
+    text.extend(name.chars().take(TEXT));
 }
 
-fn text(value: &Value<'_>) -> String {
+fn write_value(out: &mut String, value: &Value<'_>) -> fmt::Result {
     match value {
-        Value::Bool(value) => value.to_string(),
-        Value::Int(number) => number.to_string(),
-        Value::UInt(number) => number.to_string(),
-        Value::Float(number) => number.to_string(),
-        Value::Char(unit) => char::from_u32((*unit).into()).unwrap_or(char::REPLACEMENT_CHARACTER).to_string(),
-        Value::Text(text) => short(text.chars()),
-        Value::Utf8(bytes) => short(String::from_utf8_lossy(&bytes[..bytes.len().min(4 * TEXT)]).chars()),
-        Value::FileTime(ticks) => file_time(*ticks),
-        Value::SystemTime([year, month, _, day, hour, minute, second, ms]) => {
-            format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{ms:03}")
+        Value::Bool(value) => write!(out, "{value}"),
+        Value::Int(number) => write!(out, "{number}"),
+        Value::UInt(number) => write!(out, "{number}"),
+        Value::Float(number) => write!(out, "{number}"),
+        Value::Char(unit) => out.write_char(char::from_u32((*unit).into()).unwrap_or(char::REPLACEMENT_CHARACTER)),
+        // A text has at most one character per UTF-16 unit.
+        Value::Text(text) if text.as_bytes().len() <= 2 * TEXT => {
+            text.push_to(out);
+            Ok(())
         }
-        Value::Guid(bytes) => guid(bytes),
-        Value::Decimal(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
-        Value::Object(_) => "{…}".to_owned(),
+        Value::Text(text) => write_short(out, text.chars()),
+        // With one more byte than the longest text can have, it is known to be cut.
+        Value::Utf8(bytes) => write_short(out, String::from_utf8_lossy(&bytes[..bytes.len().min(4 * TEXT + 1)]).chars()),
+        Value::FileTime(ticks) => out.write_str(&file_time(*ticks)),
+        Value::SystemTime([year, month, _, day, hour, minute, second, ms]) => {
+            write!(out, "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{ms:03}")
+        }
+        Value::Guid(bytes) => write_guid(out, bytes),
+        Value::Decimal(bytes) => write_hex(out, bytes),
+        Value::Object(_) => out.write_str("{…}"),
         Value::Array(elements) => {
-            let mut all = "[".to_owned();
+            let start = out.len();
+            out.push('[');
             for (index, element) in elements.clone().enumerate() {
-                let separator = if index == 0 { "" } else { ", " };
-                if index >= ELEMENTS || all.len() >= MAX_ARRAY_BYTES {
-                    all.push_str(&format!("{separator}…"));
+                out.push_str(if index == 0 { "" } else { ", " });
+                if index >= ELEMENTS || out.len() - start >= MAX_ARRAY_BYTES {
+                    out.push('…');
                     break;
                 }
-                all.push_str(&format!("{separator}{}", element_text(&element)));
+                write_element(out, &element)?;
             }
-            all + "]"
+            out.write_char(']')
         }
     }
 }
 
 /// Formats an array element: pairs, in which event sources write dictionaries, as `key=value`.
-fn element_text(value: &Value<'_>) -> String {
+fn write_element(out: &mut String, value: &Value<'_>) -> fmt::Result {
     match value {
-        Value::Object(inner) => {
-            let parts: Vec<_> = inner
-                .clone()
-                .take(PARTS)
-                .map(|(_, value)| if let Value::Object(_) | Value::Array(_) = value { "…".to_owned() } else { text(&value) })
-                .collect();
-            parts.join("=")
-        }
-        Value::Array(_) => "[…]".to_owned(),
-        value => text(value),
+        Value::Object(inner) => inner.clone().take(PARTS).enumerate().try_for_each(|(index, (_, value))| {
+            out.push_str(if index == 0 { "" } else { "=" });
+            if let Value::Object(_) | Value::Array(_) = value { out.write_char('…') } else { write_value(out, &value) }
+        }),
+        Value::Array(_) => out.write_str("[…]"),
+        value => write_value(out, value),
     }
 }
 
-fn short(chars: impl Iterator<Item = char>) -> String {
-    let mut text: String = chars.take(TEXT + 1).collect();
-    if let Some((end, _)) = text.char_indices().nth(TEXT) {
-        text.truncate(end);
-        text.push('…');
-    }
-    text
+fn write_short(out: &mut String, mut chars: impl Iterator<Item = char>) -> fmt::Result {
+    out.extend(chars.by_ref().take(TEXT));
+    chars.next().map_or(Ok(()), |_| out.write_char('…'))
+}
+
+fn write_hex(out: &mut String, bytes: &[u8]) -> fmt::Result {
+    bytes.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
 }
 
 /// Formats a GUID, whose first three parts are little-endian in the stream.
-fn guid(bytes: &[u8; 16]) -> String {
+fn write_guid(out: &mut String, bytes: &[u8; 16]) -> fmt::Result {
     let [a, b, c, d, e, f, g, h, rest @ ..] = *bytes;
     let (first, second, third) = (u32::from_le_bytes([a, b, c, d]), u16::from_le_bytes([e, f]), u16::from_le_bytes([g, h]));
-    let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{first:08x}-{second:04x}-{third:04x}-{}-{}", &rest[..4], &rest[4..])
+    write!(out, "{first:08x}-{second:04x}-{third:04x}-")?;
+    write_hex(out, &rest[..2])?;
+    out.push('-');
+    write_hex(out, &rest[2..])
 }
 
 /// Formats a FILETIME (100 ns units since 1601) in UTC, by days since 0000-03-01.
@@ -161,8 +205,19 @@ mod tests {
         }
         file_time(u64::MAX);
         let bytes = [0x33, 0x22, 0x11, 0, 0x55, 0x44, 0x77, 0x66, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff];
-        assert_eq!(guid(&bytes), "00112233-4455-6677-8899-aabbccddeeff");
-        assert_eq!(short("ab".chars()), "ab");
-        assert_eq!(short("x".repeat(2000).chars()).chars().count(), TEXT + 1);
+        let long = "x".repeat(2000);
+        // Four bytes each: the cut is within a character.
+        let wide = "🦀".repeat(TEXT + 1);
+        for (value, text) in [
+            (Value::Guid(bytes), "00112233-4455-6677-8899-aabbccddeeff".to_owned()),
+            (Value::Utf8(b"ab"), "ab".to_owned()),
+            (Value::Utf8(long.as_bytes()), "x".repeat(TEXT) + "…"),
+            (Value::Utf8(wide.as_bytes()), "🦀".repeat(TEXT) + "…"),
+            (Value::Utf8(&wide.as_bytes()[4..]), "🦀".repeat(TEXT)),
+        ] {
+            let mut out = String::new();
+            write_value(&mut out, &value).unwrap();
+            assert_eq!(out, text);
+        }
     }
 }

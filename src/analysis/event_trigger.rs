@@ -34,9 +34,9 @@ impl EventTrigger {
 
     fn matches(&self, event: &Event<'_>) -> bool {
         if let Some(Condition::Fields(expected)) = self.trigger.as_ref().map(Trigger::condition) {
-            let fields = describe(event, self.pointer_size).fields;
+            let described = describe(event, self.pointer_size);
             let has = |(name, value): &(String, String)| {
-                fields.iter().any(|(found, text)| found.eq_ignore_ascii_case(name) && is_value(text, value))
+                described.fields().any(|(found, text)| found.eq_ignore_ascii_case(name) && is_value(text, value))
             };
             return expected.iter().all(has);
         }

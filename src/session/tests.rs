@@ -179,7 +179,7 @@ async fn event_filter_selects_the_recent_events() {
     let chosen = |recording: &Recording| kinds(recording).into_iter().eq(["Demo-Web".to_owned()]);
     let recording = timeout(Duration::from_secs(60), progress.wait_for(chosen)).await.unwrap().unwrap().clone();
     let (event, stack) = &recording.analysis.as_ref().unwrap().recent.events[0];
-    let names: Vec<_> = event.payload.fields.iter().map(|(name, _)| name.as_str()).collect();
+    let names: Vec<_> = event.payload.fields().map(|(name, _)| name).collect();
     assert_eq!((event.kind.name.as_str(), &names[..], stack.len()), ("Item", &["id", "name", "value"][..], 3));
     recorder.stop();
     recorder.finished().await;

@@ -30,13 +30,16 @@ impl<'a> Utf16<'a> {
 
     /// Returns the first `most` characters.
     pub fn prefix(self, most: usize) -> String {
-        self.chars().take(most).collect()
+        let mut text = String::new();
+        self.copy_prefix(&mut text, most);
+        text
     }
 
     /// Replaces the contents of `into` by the first `most` characters, reusing its memory.
     pub fn copy_prefix(self, into: &mut String, most: usize) {
         into.clear();
-        into.extend(self.chars().take(most));
+        // A text has at most one character per code unit.
+        if self.0.len() <= 2 * most { self.push_to(into) } else { into.extend(self.chars().take(most)) }
     }
 
     /// Appends the text to `out`, with U+FFFD for every unpaired surrogate: equivalent to [`chars`](Self::chars), but several times as fast

@@ -148,7 +148,7 @@ fn rows<'a>(events: &[&'a EventWithStack]) -> Table<'a, &'a EventWithStack> {
         })
         .column("FIELDS", 0, Fit::Left, |(event, _)| {
             // No screen has room for more.
-            let fields = event.payload.fields.iter().take(40);
+            let fields = event.payload.fields().take(40);
             Cell::Pieces(
                 fields
                     .flat_map(|(name, value)| [(format!("{name}=").into(), Role::Dim), (format!("{value}  ").into(), Role::Text)])
@@ -165,13 +165,12 @@ fn event_lines(look: Look<'_>, (event, stack): &EventWithStack) -> Vec<Line> {
         dim(format!("  id {}   at {}   thread {}   {}   ", event.kind.event_id, moment(event.at), event.thread, Bytes(event.bytes as u64))),
         dim(event.kind.provider.clone()),
     ]];
-    let fields = &event.payload.fields;
-    let column = fields.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(30);
-    for (name, value) in fields {
+    let column = event.payload.fields().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(30);
+    for (name, value) in event.payload.fields() {
         let value = if value.is_empty() { "(empty)" } else { value };
         lines.push(vec![dim(format!("{name:column$}  ")), (value.to_owned(), Role::Text)]);
     }
-    if fields.is_empty() {
+    if event.payload.fields().len() == 0 {
         lines.push(vec![dim("This event has no fields.".to_owned())]);
     }
     if let Some(activity) = event.activity {
@@ -187,7 +186,7 @@ fn event_lines(look: Look<'_>, (event, stack): &EventWithStack) -> Vec<Line> {
 
 /// Formats an event as plain text.
 fn to_text((event, stack): &EventWithStack) -> String {
-    let fields = event.payload.fields.iter().map(|(name, value)| format!("{name}: {value}"));
+    let fields = event.payload.fields().map(|(name, value)| format!("{name}: {value}"));
     let frames = stack.iter().map(|frame| format!("   at {frame}"));
     [format!("{}/{}", event.kind.provider, event.kind.name)].into_iter().chain(fields).chain(frames).collect::<Vec<_>>().join("\n")
 }

@@ -2,9 +2,10 @@
 //!
 //! Source: RFC 4180, but with line feeds only. Unlike with the crate `csv`, which buffers whole records, fields are written as they are decoded.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use crate::analysis::describe;
+use crate::analysis::Described;
 use crate::clr::events;
 use crate::nettrace::{Event, Metadata, Sink, TraceHeader};
 
@@ -17,22 +18,26 @@ pub(super) struct Csv<W> {
     header: TraceHeader,
     /// By metadata index: the fields for provider and event.
     names: Vec<String>,
-    line: String,
+    lines: String,
+    described: Described,
+    /// The text of the payload; kept to reuse its memory.
+    payload: String,
     error: Option<io::Error>,
 }
 
 impl<W: Write> Csv<W> {
     pub(super) fn new(out: W, part: Part) -> Self {
         let names = vec![",".to_owned()];
-        let line = "seconds,process,thread,provider,event,stack_depth,payload\n".to_owned();
-        Self { out, part, header: TraceHeader::default(), names, line, error: None }
+        let lines = "seconds,process,thread,provider,event,stack_depth,payload\n".to_owned();
+        let (described, payload) = (Described::default(), String::new());
+        Self { out, part, header: TraceHeader::default(), names, lines, described, payload, error: None }
     }
 
     pub(super) fn finish(mut self) -> io::Result<()> {
         if let Some(error) = self.error {
             return Err(error);
         }
-        self.out.write_all(self.line.as_bytes())?;
+        self.out.write_all(self.lines.as_bytes())?;
         self.out.flush()
     }
 }
@@ -64,16 +69,22 @@ impl<W: Write> Sink for Csv<W> {
         let (sign, ns) = (if at < 0 { "-" } else { "" }, at.unsigned_abs());
         let names = self.names.get(event.metadata.index as usize).map_or(",", String::as_str);
         let depth = event.stack().map_or(0, |stack| stack.len());
-        let line = &mut self.line;
-        line.push_str(&format!("{sign}{}.{:09},{process},{},{names},{depth},", ns / 1_000_000_000, ns % 1_000_000_000, thread.thread));
-        let described = describe(event, self.header.pointer_size);
-        let mut payload: Vec<_> = described.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        payload.extend(described.is_cut.then(|| "…".to_owned()));
-        quote(line, &payload.join(" "));
-        line.push('\n');
-        if line.len() >= 1 << 16 {
-            self.error = self.out.write_all(line.as_bytes()).err();
-            line.clear();
+        self.described.read(event, self.header.pointer_size);
+        self.payload.clear();
+        for (index, (name, value)) in self.described.fields().enumerate() {
+            self.payload.extend([if index == 0 { "" } else { " " }, name, "=", value]);
+        }
+        if self.described.is_cut {
+            self.payload.push_str(if self.payload.is_empty() { "…" } else { " …" });
+        }
+        let (seconds, ns) = (ns / 1_000_000_000, ns % 1_000_000_000);
+        // A string accepts all text.
+        let _ = write!(self.lines, "{sign}{seconds}.{ns:09},{process},{},{names},{depth},", thread.thread);
+        quote(&mut self.lines, &self.payload);
+        self.lines.push('\n');
+        if self.lines.len() >= 1 << 16 {
+            self.error = self.out.write_all(self.lines.as_bytes()).err();
+            self.lines.clear();
         }
     }
 }

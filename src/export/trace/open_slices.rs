@@ -11,7 +11,6 @@ use crate::nettrace::{Event, ThreadId};
 use super::activities::Activities;
 use super::output::Output;
 use super::stacks::NodeId;
-use super::walk::set_text;
 use super::writer::{ArgumentValue, Counter, Track, TrackEvent};
 
 /// Maximum number of concurrent slices of a kind. Further ones are not shown.
@@ -133,7 +132,7 @@ impl OpenSlices {
             }
             Kind::JittingStarted => {
                 let JittingStarted { method, il_size, namespace, name } = read(event, pointer_size)?;
-                set_text(&mut self.text, namespace, 500);
+                namespace.copy_prefix(&mut self.text, 500);
                 let mut full = format!("JIT {}.", self.text);
                 full.extend(name.chars().take(500));
                 if self.compilations.len() < MAX_OPEN || self.compilations.contains_key(&thread) {

@@ -8,7 +8,6 @@ use crate::clr::payload::{Fields, Payload, ProcessInfo, RuntimeInformation};
 use crate::nettrace::{Event, Metadata, SequencePoint, Sink, TraceHeader};
 
 use super::stacks::Stacks;
-use super::walk::set_text;
 use super::writer::Subject;
 
 /// Maximum length of a command line, in characters.
@@ -86,7 +85,7 @@ impl Sink for Overview {
         match self.kinds.get(event.metadata.index as usize) {
             Some(EventKind::ProcessInfo) => {
                 if let Some(ProcessInfo { command_line, .. }) = self.read(event) {
-                    set_text(&mut self.subject.command_line, command_line, MAX_COMMAND_LINE);
+                    command_line.copy_prefix(&mut self.subject.command_line, MAX_COMMAND_LINE);
                 }
             }
             Some(EventKind::RuntimeInformation) => {

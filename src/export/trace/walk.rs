@@ -220,8 +220,8 @@ impl<'w> Walk<'w> {
             }
         }
         let [mut text, mut logger] = std::mem::take(&mut self.texts);
-        set_text(&mut text, message, MAX_MESSAGE);
-        set_text(&mut logger, category, MAX_TEXT);
+        message.copy_prefix(&mut text, MAX_MESSAGE);
+        category.copy_prefix(&mut logger, MAX_TEXT);
         let level = LEVELS[usize::try_from(level).unwrap_or(0).min(LEVELS.len() - 1)];
         let arguments = [
             ("level", ArgumentValue::Text(level)),
@@ -259,8 +259,8 @@ impl<'w> Walk<'w> {
             Kind::ExceptionThrown => {
                 let thrown: ExceptionThrown<'_> = self.read(event)?;
                 let [mut name, mut message] = std::mem::take(&mut self.texts);
-                set_text(&mut name, thrown.type_name, MAX_TEXT);
-                set_text(&mut message, thrown.message, MAX_TEXT);
+                thrown.type_name.copy_prefix(&mut name, MAX_TEXT);
+                thrown.message.copy_prefix(&mut message, MAX_TEXT);
                 let arguments = [
                     ("message", ArgumentValue::Text(&message)),
                     ("HRESULT", ArgumentValue::Count(thrown.hresult.into())),
@@ -290,7 +290,7 @@ impl<'w> Walk<'w> {
             Kind::AssemblyLoad => {
                 let load: AssemblyLoad<'_> = self.read(event)?;
                 let [mut name, mut words] = std::mem::take(&mut self.texts);
-                set_text(&mut name, load.full_name, MAX_TEXT);
+                load.full_name.copy_prefix(&mut name, MAX_TEXT);
                 words.clear();
                 words.extend(["Load ", name.split(',').next().unwrap_or_default()]);
                 self.instant(event, at, "loader", &words, &[("assembly", ArgumentValue::Text(&name))]);
@@ -321,13 +321,6 @@ impl<'w> Walk<'w> {
         }
         Some(())
     }
-}
-
-/// Replaces `text` by the start of another text, reusing its memory.
-pub(super) fn set_text(text: &mut String, from: Utf16<'_>, most: usize) {
-    text.clear();
-    // A text has at most one character per UTF-16 unit.
-    if from.as_bytes().len() <= 2 * most { from.push_to(text) } else { text.extend(from.chars().take(most)) }
 }
 
 impl Sink for Walk<'_> {
