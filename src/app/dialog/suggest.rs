@@ -152,12 +152,12 @@ fn event(before: &str, numbers: bool) -> Suggestions {
     let start = before.len() - word.len();
     let known = events::names(known_provider(name).map_or(name, |known| known.name.as_str()));
     if !numbers {
-        let ids: Vec<_> = known.iter().map(|(id, name)| (*name, format!("event {id}"))).collect();
+        let ids: Vec<_> = known.map(|(id, name)| (name, format!("event {id}"))).collect();
         return pick(start, word, ids.iter().map(|(name, id)| (*name, id.as_str())));
     }
     let word = word.to_lowercase();
-    let found = known.iter().filter(|(id, name)| id.to_string().starts_with(&word) || name.to_lowercase().contains(&word));
-    Suggestions { start, items: found.map(|(id, name)| (id.to_string(), (*name).to_owned())).collect() }
+    let found = known.filter(|(id, name)| id.to_string().starts_with(&word) || name.to_lowercase().contains(&word));
+    Suggestions { start, items: found.map(|(id, name)| (id.to_string(), name.to_owned())).collect() }
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ fn own_name(provider: &str, event: String) -> Result<String, String> {
             [Some(format!("{task}{opcode}")), begins, ends, Some(opcode.to_owned())].into_iter().flatten().collect()
         }
     };
-    let known = |name: &String| events::names(RUNTIME_PROVIDER).iter().any(|(_, known)| known.eq_ignore_ascii_case(name));
+    let known = |name: &String| events::names(RUNTIME_PROVIDER).any(|(_, known)| known.eq_ignore_ascii_case(name));
     let why = || format!("{RUNTIME_PROVIDER} has no event '{}': give its documented name, such as ExceptionThrown", event.escape_debug());
     candidates.into_iter().find(known).ok_or_else(why)
 }
