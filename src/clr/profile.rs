@@ -2,15 +2,16 @@
 
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
-use super::problem::SpecError;
 use super::spec::parse_provider;
 use crate::ipc::Provider;
 
 /// A trace profile.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Profile {
     /// Name, matched case-insensitively.
     pub name: String,
@@ -23,10 +24,13 @@ pub struct Profile {
     /// Warning to be read before sharing the file.
     pub warning: Option<String>,
     /// Providers to enable.
+    #[serde(deserialize_with = "parse_providers")]
     pub providers: Vec<Provider>,
     /// Providers to enable instead of kernel sampling, where that is unavailable; empty for profiles without kernel samples.
+    #[serde(default, deserialize_with = "parse_providers")]
     pub fallback: Vec<Provider>,
     /// Providers needed to interpret the data correctly. Explicit runtime keywords are not ignored because of them.
+    #[serde(default, rename = "besides", deserialize_with = "parse_providers")]
     pub required: Vec<Provider>,
     /// Sufficient rundown keywords, if fewer than the default.
     pub rundown: Option<u64>,
@@ -51,23 +55,6 @@ fn suggestion(name: &str) -> String {
 /// Minimum similarity for a suggestion (1 is equal).
 const SIMILAR: f64 = 0.85;
 
-/// A profile as in the assets file.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProfileEntry {
-    name: String,
-    question: String,
-    about: String,
-    cost: String,
-    warning: Option<String>,
-    providers: Vec<String>,
-    #[serde(default)]
-    fallback: Vec<String>,
-    #[serde(default)]
-    besides: Vec<String>,
-    rundown: Option<u64>,
-}
-
 impl Profile {
     /// Returns the overhead without the explanation, e.g. `moderate`.
     pub fn overhead(&self) -> &str {
@@ -75,24 +62,19 @@ impl Profile {
     }
 }
 
-impl ProfileEntry {
-    fn read(self) -> Result<Profile, SpecError> {
-        let Self { name, question, about, cost, warning, providers, fallback, besides, rundown } = self;
-        let parse = |specs: &[String]| specs.iter().map(|spec| parse_provider(spec)).collect::<Result<_, _>>();
-        let (providers, fallback, required) = (parse(&providers)?, parse(&fallback)?, parse(&besides)?);
-        Ok(Profile { name, question, about, cost, warning, providers, fallback, required, rundown })
-    }
+fn parse_providers<'de, D: Deserializer<'de>>(specs: D) -> Result<Vec<Provider>, D::Error> {
+    Vec::<String>::deserialize(specs)?.iter().map(|spec| parse_provider(spec).map_err(D::Error::custom)).collect()
 }
 
 /// Returns all profiles, in display order.
 pub fn profiles() -> &'static [Profile] {
     #[derive(Deserialize)]
     struct File {
-        profile: Vec<ProfileEntry>,
+        profile: Vec<Profile>,
     }
     static PROFILES: LazyLock<Vec<Profile>> = LazyLock::new(|| {
         let file: File = toml::from_str(include_str!("../../assets/profiles.toml")).expect("a file of this program, read by its tests");
-        file.profile.into_iter().map(|written| written.read().expect("a provider of this program, read by its tests")).collect()
+        file.profile
     });
     &PROFILES
 }
