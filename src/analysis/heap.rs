@@ -214,7 +214,7 @@ impl Heap {
     }
 
     fn edges(&mut self, edges: BulkEdge<'_>) {
-        let reported = edges.edges().len();
+        let reported = edges.targets().len();
         self.event(|walk| &mut walk.edge_events, edges.index, edges.count, reported).edges += reported as u64;
     }
 

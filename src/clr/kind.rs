@@ -111,7 +111,7 @@ pub enum EventKind {
     BackgroundJitStop,
     /// [`RuntimeInformation`](super::payload::RuntimeInformation).
     RuntimeInformation,
-    /// [`ThreadSample`](super::payload::ThreadSample).
+    /// [`SampleType`](super::payload::SampleType).
     ThreadSample,
     /// [`ProcessInfo`](super::payload::ProcessInfo).
     ProcessInfo,

@@ -271,9 +271,9 @@ impl HeapGraph {
 
     fn edges(&mut self, edges: BulkEdge<'_>) -> Option<()> {
         self.begin(EventKind::BulkEdge, edges.index);
-        let targets = edges.edges();
+        let targets = edges.targets();
         self.reserve(targets.len() * size_of::<u64>())?;
-        self.edges.extend(targets.map(|edge| edge.target));
+        self.edges.extend(targets);
         Some(())
     }
 

@@ -197,7 +197,7 @@ pub(crate) fn payloads(bytes: &[u8]) {
     }
     read!(ContentionStart ContentionStop ExceptionThrown AllocationSampled AllocationTick GcEnd GcStart HeapStats SuspendBegin);
     read!(AssemblyLoad AssemblyLoadStop ModuleLoad BackgroundJit JittingStarted MethodBody MethodVerbose ProcessInfo RuntimeInformation);
-    read!(ThreadSample Adjustment AdjustmentSample MinMaxThreads Workers);
+    read!(SampleType Adjustment AdjustmentSample MinMaxThreads Workers);
     if let Some(types) = payload::BulkType::read(fields) {
         assert!(types.count() <= payload.len());
     }
@@ -217,7 +217,7 @@ pub(crate) fn payloads(bytes: &[u8]) {
         manifest::read(provider, id, payload, if pointer & 1 == 0 { 8 } else { 4 }, |field| _ = std::hint::black_box(field));
     }
     if let Some(edges) = payload::BulkEdge::read(fields) {
-        assert!(edges.edges().map(|edge| edge.target & 1).sum::<u64>() <= payload.len() as u64);
+        assert!(edges.targets().map(|target| target & 1).sum::<u64>() <= payload.len() as u64);
     }
 }
 

@@ -16,7 +16,7 @@ mod waits;
 
 use std::collections::VecDeque;
 
-use crate::clr::payload::{SampleType, ThreadSample};
+use crate::clr::payload::SampleType;
 use crate::nettrace::ThreadId;
 
 use super::Symbols;
@@ -131,9 +131,9 @@ impl Profile {
 impl Methods {
     /// Processes a sample of a thread. `is_blocked` is set if the thread is known to be waiting for a lock.
     pub(super) fn feed(&mut self, context: &EventContext<'_>, symbols: &Symbols, is_blocked: bool) -> Option<()> {
-        let sample: ThreadSample = context.payload()?;
+        let sample: SampleType = context.payload()?;
         self.apply_cpu_times_before(context.at);
-        let state = match sample.kind {
+        let state = match sample {
             _ if is_blocked => ThreadState::Blocked,
             SampleType::Managed => ThreadState::Managed,
             SampleType::External | SampleType::Error => ThreadState::External,

@@ -48,10 +48,6 @@ impl<'a> Fields<'a> {
         self.reader.f64().ok()
     }
 
-    pub(super) fn guid(&mut self) -> Option<[u8; 16]> {
-        self.reader.array().ok()
-    }
-
     /// Reads an address or another pointer-sized number.
     pub(super) fn pointer(&mut self) -> Option<u64> {
         if self.pointer_size == 4 { self.u32().map(u64::from) } else { self.u64() }

@@ -91,13 +91,12 @@ impl GcType {
 pub struct GcEnd {
     /// Number of the collection.
     pub number: u32,
-    /// Oldest collected generation.
-    pub generation: u32,
 }
 
 impl Payload<'_> for GcEnd {
     fn read(mut fields: Fields<'_>) -> Option<Self> {
-        Some(Self { number: fields.u32()?, generation: fields.u32()? })
+        let (number, _generation) = (fields.u32()?, fields.u32()?);
+        Some(Self { number })
     }
 }
 
@@ -129,8 +128,6 @@ pub struct HeapStats {
     pub generations: [GenerationSize; 4],
     /// Pinned object heap (POH; version 2, .NET 5).
     pub pinned_heap: Option<GenerationSize>,
-    /// Bytes promoted because their objects are ready for finalization.
-    pub finalization_promoted_size: u64,
     /// Number of objects ready for finalization.
     pub finalization_promoted_count: u64,
     /// Number of pinned objects.
@@ -154,11 +151,11 @@ impl Payload<'_> for HeapStats {
         for generation in &mut generations {
             *generation = generation_size(&mut fields)?;
         }
-        let (finalization_promoted_size, finalization_promoted_count) = (fields.u64()?, fields.u64()?);
+        let (_finalization_promoted_size, finalization_promoted_count) = (fields.u64()?, fields.u64()?);
         let (pinned_objects, _sink_blocks, handles) = (fields.u32()?, fields.u32()?, fields.u32()?);
         fields.clr_instance()?;
         let pinned_heap = fields.since(2, generation_size)?;
-        Some(Self { generations, pinned_heap, finalization_promoted_size, finalization_promoted_count, pinned_objects, handles })
+        Some(Self { generations, pinned_heap, finalization_promoted_count, pinned_objects, handles })
     }
 }
 

@@ -100,13 +100,6 @@ pub struct BulkEdge<'a> {
     rows: Rows<'a>,
 }
 
-/// A reference to an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Edge {
-    /// Address of the referenced object.
-    pub target: u64,
-}
-
 impl<'a> Payload<'a> for BulkEdge<'a> {
     fn read(mut fields: Fields<'a>) -> Option<Self> {
         let (index, count) = (fields.u32()?, fields.u32()?);
@@ -117,9 +110,9 @@ impl<'a> Payload<'a> for BulkEdge<'a> {
 }
 
 impl<'a> BulkEdge<'a> {
-    /// Returns the references that are present in the payload.
-    pub fn edges(self) -> impl ExactSizeIterator<Item = Edge> + 'a {
-        self.rows.map(|row| Edge { target: number(&row[..row.len() - 4]) })
+    /// Returns the addresses of the referenced objects that are present in the payload.
+    pub fn targets(self) -> impl ExactSizeIterator<Item = u64> + 'a {
+        self.rows.map(|row| number(&row[..row.len() - 4]))
     }
 }
 

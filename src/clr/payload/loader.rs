@@ -9,35 +9,15 @@ use super::{Fields, Payload};
 pub struct ModuleLoad<'a> {
     /// Module ID.
     pub module: u64,
-    /// ID of the module's assembly.
-    pub assembly: u64,
     /// File path; not a real path if the file is in a bundle, empty for a dynamic module.
-    pub path: Utf16<'a>,
-    /// Debug symbols (PDB), which map methods to source locations (version 2).
-    pub symbols: Option<Symbols<'a>>,
-}
-
-/// Identity of a module's debug symbols.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Symbols<'a> {
-    /// Signature (GUID).
-    pub signature: [u8; 16],
-    /// Age.
-    pub age: u32,
-    /// Path of the PDB at build time.
     pub path: Utf16<'a>,
 }
 
 impl<'a> Payload<'a> for ModuleLoad<'a> {
     fn read(mut fields: Fields<'a>) -> Option<Self> {
-        let (module, assembly) = (fields.u64()?, fields.u64()?);
+        let (module, _assembly) = (fields.u64()?, fields.u64()?);
         let (_flags, _reserved) = (fields.u32()?, fields.u32()?);
-        let (path, _native_path) = (fields.text()?, fields.text()?);
-        let symbols = fields.since(2, |fields| {
-            fields.clr_instance()?;
-            Some(Symbols { signature: fields.guid()?, age: fields.u32()?, path: fields.text()? })
-        })?;
-        Some(Self { module, assembly, path, symbols })
+        Some(Self { module, path: fields.text()? })
     }
 }
 
@@ -68,8 +48,6 @@ pub struct AssemblyLoadStop<'a> {
     pub requested_by: Utf16<'a>,
     /// Whether the assembly was found.
     pub found: bool,
-    /// Whether the result came from the cache of earlier loads.
-    pub cached: bool,
 }
 
 impl<'a> Payload<'a> for AssemblyLoadStop<'a> {
@@ -77,8 +55,6 @@ impl<'a> Payload<'a> for AssemblyLoadStop<'a> {
         fields.clr_instance()?;
         let (name, _path, requested_by) = (fields.text()?, fields.text()?, fields.text()?);
         let (_context, _requesting_context) = (fields.text()?, fields.text()?);
-        let found = fields.u32()? != 0;
-        let (_result, _result_path) = (fields.text()?, fields.text()?);
-        Some(Self { name, requested_by, found, cached: fields.u32()? != 0 })
+        Some(Self { name, requested_by, found: fields.u32()? != 0 })
     }
 }

@@ -22,12 +22,12 @@ pub use gc::{
     AllocationKind, AllocationSampled, AllocationTick, BYTES_PER_ALLOCATION_EVENT, GcEnd, GcReason, GcStart, GcType, GenerationSize,
     HeapStats, PerHeapHistory, SuspendBegin,
 };
-pub use heap::{BulkEdge, BulkNode, BulkType, Edge, Node, TypeName};
-pub use loader::{AssemblyLoad, AssemblyLoadStop, ModuleLoad, Symbols};
+pub use heap::{BulkEdge, BulkNode, BulkType, Node, TypeName};
+pub use loader::{AssemblyLoad, AssemblyLoadStop, ModuleLoad};
 pub use method::{BackgroundJit, JittingStarted, MethodBody, MethodVerbose, Tier};
 pub use roots::{BulkRootEdge, BulkRootStaticVariable, BulkWeakTableEdge, RootEdge, RootKind, StaticVariable, WeakTableEdge};
 pub use runtime::{ProcessInfo, RuntimeInformation};
-pub use thread::{ContentionStart, ContentionStop, ExceptionThrown, SampleType, ThreadSample};
+pub use thread::{ContentionStart, ContentionStop, ExceptionThrown, SampleType};
 pub use thread_pool::{Adjustment, AdjustmentReason, AdjustmentSample, MinMaxThreads, Workers};
 pub use universal::{ContextSwitch, ProcessMapping, ProcessName, ProcessSymbol, SampleLosses, ThreadTime};
 

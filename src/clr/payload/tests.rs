@@ -54,7 +54,7 @@ fn gc_events_are_decoded() {
     assert_eq!(exact::<GcStart>(&start, 2, 10), expected);
     assert_eq!((expected.reason.name(), expected.reason.is_induced(), expected.kind.name()), ("Induced", true, "background"));
     assert_eq!((GcReason(99).name(), GcType(99).name()), ("Unknown", "unknown"));
-    assert_eq!(exact::<GcEnd>(&Bytes::default().u32(7).u32(2).u16(0), 1, 2), GcEnd { number: 7, generation: 2 });
+    assert_eq!(exact::<GcEnd>(&Bytes::default().u32(7).u32(2).u16(0), 1, 2), GcEnd { number: 7 });
     for (reason, for_gc) in [(0, false), (1, true), (2, false), (6, true), (7, false)] {
         assert_eq!(exact::<SuspendBegin>(&Bytes::default().u32(reason).u32(0).u16(0), 1, 6).is_for_gc(), for_gc);
     }
@@ -69,7 +69,7 @@ fn both_versions_of_heap_stats_are_decoded() {
     let old = bytes.u32(11).u32(12).u32(13).u16(0);
     let stats = exact::<HeapStats>(&old, 1, 0);
     assert_eq!(stats.generations.map(|generation| (generation.size, generation.promoted)), [(1, 2), (3, 4), (5, 6), (7, 8)]);
-    assert_eq!((stats.finalization_promoted_size, stats.finalization_promoted_count), (9, 10));
+    assert_eq!(stats.finalization_promoted_count, 10);
     assert_eq!((stats.pinned_objects, stats.handles, stats.pinned_heap), (11, 13, None));
     assert_eq!(old.0.len(), 94);
     let new = old.u64(14).u64(15);
@@ -111,7 +111,7 @@ fn exception_and_contention_events_are_decoded() {
 
 #[test]
 fn thread_pool_and_sample_events_are_decoded() {
-    assert_eq!(exact::<Workers>(&Bytes::default().u32(4).u32(1).u16(0), 0, 2), Workers { active: 4, retired: 1 });
+    assert_eq!(exact::<Workers>(&Bytes::default().u32(4).u32(1).u16(0), 0, 6), Workers { active: 4 });
     let adjustment = exact::<Adjustment>(&Bytes::default().f64(12.5).u32(9).u32(6).u16(0), 0, 2);
     assert_eq!((adjustment.throughput, adjustment.workers, adjustment.reason), (12.5, 9, AdjustmentReason::STARVATION));
     assert_eq!((AdjustmentReason::STARVATION.name(), AdjustmentReason(99).name()), ("Starvation", "Unknown"));
@@ -119,7 +119,7 @@ fn thread_pool_and_sample_events_are_decoded() {
     let bounds = exact::<MinMaxThreads>(&Bytes::default().u16(2).u16(32_767).u16(1).u16(1).u16(0), 0, 6);
     assert_eq!((bounds.min_workers, bounds.max_workers), (2, 32_767));
     for (number, kind) in [(0, SampleType::Error), (1, SampleType::External), (2, SampleType::Managed), (9, SampleType::Error)] {
-        assert_eq!(exact::<ThreadSample>(&Bytes::default().u32(number), 0, 0).kind, kind);
+        assert_eq!(exact::<SampleType>(&Bytes::default().u32(number), 0, 0), kind);
     }
 }
 
@@ -155,23 +155,18 @@ fn method_events_are_decoded() {
 #[test]
 fn loader_and_process_events_are_decoded() {
     let module = Bytes::default().u64(1).u64(2).u32(0).u32(0).text("/a.dll").text("");
-    assert_eq!(exact::<ModuleLoad<'_>>(&module, 1, 0).symbols, None);
-    let module = module.u16(0).u64(3).u64(4).u32(1).text("/a.pdb").u64(0).u64(0).u32(0).text("");
-    let module = read::<ModuleLoad<'_>>(&module, 2).unwrap();
-    assert!((module.module, module.assembly) == (1, 2) && module.path == *"/a.dll" && module.symbols.unwrap().path == *"/a.pdb");
+    let module = exact::<ModuleLoad<'_>>(&module, 1, 2);
+    assert!(module.module == 1 && module.path == *"/a.dll");
     let assembly = Bytes::default().u64(1).u64(2).u64(3).u32(2).text("A, Version=1.0.0.0").u16(0);
     let assembly = exact::<AssemblyLoad<'_>>(&assembly, 1, 2);
     assert!((assembly.assembly, assembly.flags) == (1, 2) && assembly.full_name == *"A, Version=1.0.0.0");
     let stop = Bytes::default().u16(0).text("B").text("").text("A").text("Default").text("").u32(0).text("").text("").u32(1);
-    let stop = exact::<AssemblyLoadStop<'_>>(&stop, 0, 0);
-    assert!(stop.name == *"B" && stop.requested_by == *"A" && !stop.found && stop.cached);
+    let stop = exact::<AssemblyLoadStop<'_>>(&stop, 0, 8);
+    assert!(stop.name == *"B" && stop.requested_by == *"A" && !stop.found);
     let information = Bytes::default().u16(0).u16(1).u16(4).u16(0).u16(0).u16(0).u16(9).u16(0).u16(7).u16(25).u32(0).u8(0).text("dotnet x");
-    let information = information.u64(0).u64(0).text("/libcoreclr.so");
-    let information = exact::<RuntimeInformation<'_>>(&information, 0, 0);
-    assert!(information.version == [9, 0, 7, 25] && information.command_line == *"dotnet x" && information.path == *"/libcoreclr.so");
+    assert_eq!(exact::<RuntimeInformation>(&information, 0, 23).version, [9, 0, 7, 25]);
     let process = Bytes::default().text("dotnet x");
-    assert_eq!(exact::<ProcessInfo<'_>>(&process, 0, 0).os, None);
-    assert!(exact::<ProcessInfo<'_>>(&process.text("Linux").text("x64"), 1, 0).os.unwrap() == *"Linux");
+    assert!(exact::<ProcessInfo<'_>>(&process, 0, 0).command_line == *"dotnet x");
 }
 
 #[test]
@@ -186,7 +181,7 @@ fn rows_of_bulk_events_are_decoded() {
     let expected = [Node { address: 0x10, size: 24, type_id: 1, edges: 2 }, Node { address: 0x28, size: 32, type_id: 4, edges: 0 }];
     assert!(nodes.nodes().eq(expected), "half a row is none");
     let edges = Bytes::default().u32(0).u32(1).u16(0).u64(0x28).u32(0).u64(0x28).u32(0);
-    assert!(read::<BulkEdge<'_>>(&edges, 0).unwrap().edges().eq([Edge { target: 0x28 }]), "rows beyond the count do not count");
+    assert!(read::<BulkEdge<'_>>(&edges, 0).unwrap().targets().eq([0x28]), "rows beyond the count do not count");
     let roots = Bytes::default().u32(4).u32(1).u16(0).u64(0x10).u8(2).u32(1).u64(0);
     let roots = read::<BulkRootEdge<'_>>(&roots, 0).unwrap();
     assert!(roots.index == 4 && roots.roots().eq([RootEdge { object: 0x10, kind: RootKind::Handle, flags: 1 }]));
@@ -195,7 +190,7 @@ fn rows_of_bulk_events_are_decoded() {
     assert!(dependents.index == 6 && dependents.edges().eq([WeakTableEdge { key: 0x10, value: 0x28 }]));
     let narrow = Bytes::default().u32(0).u32(1).u16(0).u32(0x28).u32(0);
     let narrow = BulkEdge::read(Fields::new(&narrow.0, 0, 4)).unwrap();
-    assert!(narrow.edges().eq([Edge { target: 0x28 }]));
+    assert!(narrow.targets().eq([0x28]));
 }
 
 proptest! {
@@ -213,6 +208,6 @@ proptest! {
         let rows = |count: Option<usize>| count.is_none_or(|count| count * 8 <= bytes.len());
         prop_assert!(rows(BulkType::read(fields).map(|types| types.take(bytes.len() + 1).count())));
         prop_assert!(rows(BulkNode::read(fields).map(|nodes| nodes.nodes().count())));
-        prop_assert!(rows(BulkEdge::read(fields).map(|edges| edges.edges().count())));
+        prop_assert!(rows(BulkEdge::read(fields).map(|edges| edges.targets().count())));
     }
 }

@@ -4,14 +4,7 @@ use crate::wire::Utf16;
 
 use super::{Fields, Payload};
 
-/// State of a thread at the time of the sample (event 0 of the sample profiler). The event's stack shows where it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ThreadSample {
-    /// Kind of code that the thread was executing.
-    pub kind: SampleType,
-}
-
-/// Kind of code that a thread was executing.
+/// Kind of code that a thread was executing at the time of the sample (event 0 of the sample profiler). The event's stack shows where it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SampleType {
     /// Unknown.
@@ -22,14 +15,13 @@ pub enum SampleType {
     Managed,
 }
 
-impl Payload<'_> for ThreadSample {
+impl Payload<'_> for SampleType {
     fn read(mut fields: Fields<'_>) -> Option<Self> {
-        let kind = match fields.u32()? {
-            1 => SampleType::External,
-            2 => SampleType::Managed,
-            _ => SampleType::Error,
-        };
-        Some(Self { kind })
+        Some(match fields.u32()? {
+            1 => Self::External,
+            2 => Self::Managed,
+            _ => Self::Error,
+        })
     }
 }
 

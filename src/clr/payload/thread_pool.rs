@@ -7,13 +7,11 @@ use super::{Fields, Payload};
 pub struct Workers {
     /// Workers that run or wait for work items.
     pub active: u32,
-    /// Retired workers.
-    pub retired: u32,
 }
 
 impl Payload<'_> for Workers {
     fn read(mut fields: Fields<'_>) -> Option<Self> {
-        Some(Self { active: fields.u32()?, retired: fields.u32()? })
+        Some(Self { active: fields.u32()? })
     }
 }
 

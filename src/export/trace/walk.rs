@@ -8,7 +8,7 @@ use crate::analysis::{CounterKind, CounterReader, LEVELS, Rounds, Symbols};
 use crate::clr::EventKind;
 use crate::clr::payload::{
     Adjustment, AdjustmentReason, AllocationSampled, AllocationTick, AssemblyLoad, ContextSwitch, ExceptionThrown, Fields, HeapStats,
-    Payload, SampleType, ThreadSample, Workers,
+    Payload, SampleType, Workers,
 };
 use crate::model::Counted;
 use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, Thread, ThreadId, TraceHeader, Value};
@@ -115,7 +115,7 @@ impl<'w> Walk<'w> {
     }
 
     fn sample(&mut self, event: &Event<'_>, at: i64) {
-        let Some(ThreadSample { kind }) = self.read(event) else { return };
+        let Some(kind) = self.read::<SampleType>(event) else { return };
         let thread = event.thread();
         if self.last_rounds.len() >= MAX_THREADS {
             self.last_rounds.clear();
