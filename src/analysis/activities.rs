@@ -9,7 +9,7 @@ use crate::sorting::CompactSort;
 
 use super::activity_pairs::{ActivityPairs, ActivityStep, Operation};
 use super::distribution::Distribution;
-use super::event_context::{Analysis, EventContext, View};
+use super::event_context::EventContext;
 use super::http::{self, Layer, Outcome};
 use super::ranking::{Ranking, Row};
 use super::rates::RecentRate;
@@ -63,7 +63,7 @@ impl Subject {
         }
     }
 
-    fn snapshot(&self, text: &[u8], view: &View<'_>) -> ActivitySubject {
+    fn snapshot(&self, text: &[u8], now: i64) -> ActivitySubject {
         let mut outcomes = self.outcomes.clone();
         outcomes.compact_sort_by_key(|(outcome, count)| (Reverse(*count), *outcome));
         ActivitySubject {
@@ -71,7 +71,7 @@ impl Subject {
             count: self.times.count(),
             failed: self.failed,
             outcomes,
-            rate: self.recent_rate.rate(view.now),
+            rate: self.recent_rate.rate(now),
             total_ns: self.times.sum(),
             quantiles_ns: self.times.quantiles().unwrap_or_default(),
             longest_ns: self.times.largest(),
@@ -250,7 +250,7 @@ impl ActivitySnapshot {
 }
 
 impl Counts {
-    fn snapshot(&self, operation: &Operation, subjects: Vec<ActivitySubject>, running: u64, view: &View<'_>) -> OperationSnapshot {
+    fn snapshot(&self, operation: &Operation, subjects: Vec<ActivitySubject>, running: u64, now: i64) -> OperationSnapshot {
         let less = |all: u64, of: fn(&ActivitySubject) -> u64| subjects.iter().map(of).fold(all, u64::saturating_sub);
         let others = OtherActivities {
             count: less(self.times.count(), |subject| subject.count),
@@ -265,7 +265,7 @@ impl Counts {
             failed: self.failed,
             ended: self.times.count(),
             running,
-            rate: self.starts_over_time.rate(view.now, 10),
+            rate: self.starts_over_time.rate(now, 10),
             mean_ns: self.times.mean(),
             quantiles_ns: self.times.quantiles(),
             longest_ns: self.times.largest(),
@@ -275,10 +275,8 @@ impl Counts {
     }
 }
 
-impl Analysis for Activities {
-    type Snapshot = ActivitySnapshot;
-
-    fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
+impl Activities {
+    pub(super) fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
         let step = self.pairs.feed(context.kind, context.event, context.at);
         self.counts.resize_with(self.pairs.operations(), Counts::default);
         match step {
@@ -315,7 +313,7 @@ impl Analysis for Activities {
         Some(())
     }
 
-    fn snapshot(&self, view: &View<'_>) -> ActivitySnapshot {
+    pub(super) fn snapshot(&self, now: i64) -> ActivitySnapshot {
         let mut numbers = vec![0; self.counts.len()];
         let mut running: Vec<_> = self.pairs.running().map(|(_, activity)| activity.clone()).collect();
         running.iter().for_each(|activity| numbers[activity.operation] += 1);
@@ -325,12 +323,12 @@ impl Analysis for Activities {
                 .split_first_chunk()
                 .and_then(|(number, text)| Some((subjects.get_mut(usize::from(u16::from_le_bytes(*number)))?, text)));
             if let Some((list, text)) = of_operation.filter(|(list, _)| list.len() < TOP) {
-                list.push(subject.snapshot(text, view));
+                list.push(subject.snapshot(text, now));
             }
         }
         let all = self.counts.iter().zip(subjects).zip(numbers).enumerate();
         let operations: Vec<_> = all
-            .map(|(index, ((counts, subjects), running))| counts.snapshot(self.pairs.operation(index), subjects, running, view))
+            .map(|(index, ((counts, subjects), running))| counts.snapshot(self.pairs.operation(index), subjects, running, now))
             .collect();
         running.compact_sort_by(|a, b| (a.since, &a.subject, a.operation, a.thread).cmp(&(b.since, &b.subject, b.operation, b.thread)));
         running.truncate(RUNNING);

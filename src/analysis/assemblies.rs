@@ -8,7 +8,7 @@ use crate::clr::EventKind;
 use crate::clr::payload::{AssemblyLoad, AssemblyLoadStop};
 use crate::sorting::CompactSort;
 
-use super::event_context::{Analysis, EventContext, View};
+use super::event_context::EventContext;
 
 /// Maximum number of assemblies.
 const ASSEMBLIES: usize = 4096;
@@ -80,10 +80,8 @@ impl Assemblies {
     }
 }
 
-impl Analysis for Assemblies {
-    type Snapshot = AssemblySnapshot;
-
-    fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
+impl Assemblies {
+    pub(super) fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
         match context.kind {
             EventKind::AssemblyLoad => {
                 self.add(&context.payload()?, Some(context.at));
@@ -112,7 +110,7 @@ impl Analysis for Assemblies {
         Some(())
     }
 
-    fn snapshot(&self, _view: &View<'_>) -> AssemblySnapshot {
+    pub(super) fn snapshot(&self) -> AssemblySnapshot {
         let mut loaded: Vec<_> = self.loaded.values().cloned().collect();
         loaded.compact_sort_by(|a, b| (&a.full_name, a.at, a.is_dynamic).cmp(&(&b.full_name, b.at, b.is_dynamic)));
         AssemblySnapshot {

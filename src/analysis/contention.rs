@@ -9,7 +9,7 @@ use crate::sorting::CompactSort;
 
 use super::Symbols;
 use super::distribution::Distribution;
-use super::event_context::{Analysis, EventContext, View};
+use super::event_context::EventContext;
 use super::ranking::{Ranking, Row};
 use super::timeline::Timeline;
 
@@ -263,10 +263,8 @@ fn is_lock(name: &str) -> bool {
     ["System.Threading.Monitor.", "System.Threading.Lock."].iter().any(|prefix| name.starts_with(prefix))
 }
 
-impl Analysis for Contention {
-    type Snapshot = ContentionSnapshot;
-
-    fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
+impl Contention {
+    pub(super) fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
         match context.kind {
             EventKind::ContentionStart => self.start(context, context.payload()?),
             EventKind::ContentionStop => self.stop(context, context.payload()?),
@@ -275,16 +273,16 @@ impl Analysis for Contention {
         Some(())
     }
 
-    fn lost(&mut self, capture_thread: ThreadId) {
+    pub(super) fn lost(&mut self, capture_thread: ThreadId) {
         if let Some(from) = self.waiting.remove(&capture_thread) {
             self.count_without_duration(&from);
         }
     }
 
-    fn snapshot(&self, view: &View<'_>) -> ContentionSnapshot {
-        let sites = self.sites(view.symbols, view.now);
-        let wait_ns = self.unfinished_waits(view.now).fold(self.times.sum(), |sum, (_, waited_ns)| sum.saturating_add(waited_ns));
-        let longest_ns = self.unfinished_waits(view.now).fold(self.times.largest(), |longest, (_, waited_ns)| longest.max(waited_ns));
+    pub(super) fn snapshot(&self, symbols: &Symbols, now: i64) -> ContentionSnapshot {
+        let sites = self.sites(symbols, now);
+        let wait_ns = self.unfinished_waits(now).fold(self.times.sum(), |sum, (_, waited_ns)| sum.saturating_add(waited_ns));
+        let longest_ns = self.unfinished_waits(now).fold(self.times.largest(), |longest, (_, waited_ns)| longest.max(waited_ns));
         ContentionSnapshot {
             count: self.started.saturating_add(self.start_lost),
             start_lost: self.start_lost,
@@ -293,8 +291,8 @@ impl Analysis for Contention {
             wait_ns,
             longest_ns,
             quantiles_ns: self.times.quantiles(),
-            rate: self.count_over_time.rate(view.now, RECENT_SECONDS),
-            recent_waiters: self.recent_waiters(view.now),
+            rate: self.count_over_time.rate(now, RECENT_SECONDS),
+            recent_waiters: self.recent_waiters(now),
             waiting: self.waiting.len(),
             most_waiting: self.most_waiting,
             count_over_time: self.count_over_time.clone(),

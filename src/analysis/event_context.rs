@@ -1,25 +1,13 @@
-//! The interface of an analysis and its input.
+//! The input of an analysis.
+//!
+//! Each analysis has the methods `feed`, which returns `None` if the payload of an event is malformed, `snapshot`, and `lost` if events of a
+//! capture thread that were lost may have ended what began on it.
 
 use crate::clr::EventKind;
 use crate::clr::payload::{Fields, Payload};
-use crate::nettrace::{Event, Stack, ThreadId};
+use crate::nettrace::{Event, Metadata, Stack, ThreadId};
 
 use super::Symbols;
-
-/// An accumulator: events in, a small snapshot out. Memory is bounded for any input, and an event similar to an earlier one does not allocate.
-pub(super) trait Analysis {
-    /// Result of the analysis.
-    type Snapshot;
-
-    /// Processes an event of a kind handled by this analysis. `None` if the payload is malformed.
-    fn feed(&mut self, context: &EventContext<'_>) -> Option<()>;
-
-    /// Handles lost events of a capture thread: operations started on it may have ended unseen.
-    fn lost(&mut self, _capture_thread: ThreadId) {}
-
-    /// Returns the current result.
-    fn snapshot(&self, view: &View<'_>) -> Self::Snapshot;
-}
 
 /// An event with its context.
 #[derive(Debug, Clone, Copy)]
@@ -40,12 +28,21 @@ impl<'a> EventContext<'a> {
     }
 }
 
-/// Context of a snapshot.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct View<'a> {
-    /// Current time, in nanoseconds since the start of the session.
-    pub(super) now: i64,
-    pub(super) symbols: &'a Symbols,
+/// Values by metadata record; the default for events without one.
+#[derive(Debug, Default)]
+pub(super) struct ByMetadata<T>(Vec<T>);
+
+impl<T: Copy + Default> ByMetadata<T> {
+    /// Adds the value of the next metadata record in the stream.
+    pub(super) fn push(&mut self, value: T) {
+        self.0.push(value);
+    }
+
+    #[inline]
+    pub(super) fn of(&self, metadata: &Metadata) -> T {
+        // Index 0 represents missing metadata.
+        self.0.get(metadata.index.wrapping_sub(1) as usize).copied().unwrap_or_default()
+    }
 }
 
 /// The leaf frames of a stack, copied up to a maximum depth.

@@ -7,7 +7,7 @@ use crate::nettrace::ThreadId;
 use crate::sorting::CompactSort;
 use crate::wire::Utf16;
 
-use super::event_context::{EventContext, Frames, View};
+use super::event_context::{EventContext, Frames};
 use super::methods::{EventStacks, TypeStacks};
 use super::ranking::{Ranking, Row};
 use super::rates::RecentRate;
@@ -79,9 +79,9 @@ impl Thrown {
         self.frames.set(context.event.stack(), DEPTH);
     }
 
-    fn snapshot(&self, view: &View<'_>) -> ThrownException {
+    fn snapshot(&self, symbols: &Symbols) -> ThrownException {
         let Self { at, thread, hresult, rethrown, ref type_name, ref message, ref frames } = *self;
-        let mut frames = frames.resolve(view.symbols);
+        let mut frames = frames.resolve(symbols);
         frames.drain(..frames.iter().take_while(|frame| frame.starts_with(DISPATCH)).count());
         ThrownException { at, thread, hresult, rethrown, type_name: type_name.clone(), message: message.clone(), frames }
     }
@@ -171,25 +171,25 @@ impl Exceptions {
     }
 
     /// Returns the exceptions so far.
-    pub(super) fn snapshot(&self, view: &View<'_>) -> ExceptionSnapshot {
+    pub(super) fn snapshot(&self, symbols: &Symbols, now: i64) -> ExceptionSnapshot {
         let named = |(name, row): (&[u8], &Type)| ExceptionType {
             name: Utf16::new(name).to_string(),
             count: row.count,
-            rate: row.recent_rate.rate(view.now),
-            last: row.last.snapshot(view),
+            rate: row.recent_rate.rate(now),
+            last: row.last.snapshot(symbols),
         };
         let types: Vec<_> = self.types.heaviest(TOP).into_iter().map(named).collect();
-        let mut recent: Vec<_> = self.recent.iter().map(|thrown| thrown.snapshot(view)).collect();
+        let mut recent: Vec<_> = self.recent.iter().map(|thrown| thrown.snapshot(symbols)).collect();
         recent.compact_sort_by_key(|thrown| std::cmp::Reverse(thrown.at));
         ExceptionSnapshot {
             thrown: self.thrown,
             rethrown: self.rethrown,
-            rate: self.over_time.rate(view.now, 10),
-            previous_rate: self.previous_rate(view.now),
+            rate: self.over_time.rate(now, 10),
+            previous_rate: self.previous_rate(now),
             others: self.thrown - types.iter().map(|named| named.count).sum::<u64>(),
             types,
             recent,
-            stacks: self.stacks.snapshot(view.symbols).without_frames(|frame| frame.name.starts_with(DISPATCH)),
+            stacks: self.stacks.snapshot(symbols).without_frames(|frame| frame.name.starts_with(DISPATCH)),
         }
     }
 }

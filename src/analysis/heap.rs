@@ -12,7 +12,8 @@ use crate::clr::payload::{BulkEdge, BulkNode, BulkType, GcEnd, GcStart, GcType};
 use crate::clr::{EventKind, TypeArguments, type_name};
 use crate::sorting::CompactSort;
 
-use super::event_context::{Analysis, EventContext, View};
+use super::Symbols;
+use super::event_context::EventContext;
 use super::names::{NameId, Names};
 
 /// Maximum number of distinct types.
@@ -261,10 +262,8 @@ impl Heap {
     }
 }
 
-impl Analysis for Heap {
-    type Snapshot = Option<HeapSnapshot>;
-
-    fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
+impl Heap {
+    pub(super) fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
         match context.kind {
             EventKind::BulkType => self.types(context.payload()?),
             EventKind::BulkNode => self.nodes(context.payload()?),
@@ -286,13 +285,13 @@ impl Analysis for Heap {
         Some(())
     }
 
-    fn snapshot(&self, view: &View<'_>) -> Option<HeapSnapshot> {
+    pub(super) fn snapshot(&self, symbols: &Symbols) -> Option<HeapSnapshot> {
         let (objects, bytes) = self.progress()?;
         // A module may be loaded more than once.
         let mut by_name = HashMap::<(NameId, &str), Objects>::default();
         for (id, objects) in &self.walk.types {
             let (name, module) = self.name_of.get(id).copied().unwrap_or_default();
-            by_name.entry((name, view.symbols.module_name(module))).or_default().add(objects.count, objects.bytes);
+            by_name.entry((name, symbols.module_name(module))).or_default().add(objects.count, objects.bytes);
         }
         let named = |((name, module), objects): ((NameId, &str), Objects)| HeapType {
             name: type_name(self.names.get(name), TypeArguments::Full),

@@ -7,7 +7,7 @@ use crate::clr::payload::{BackgroundJit, JittingStarted, MethodBody, MethodVerbo
 use crate::nettrace::ThreadId;
 
 use super::distribution::Distribution;
-use super::event_context::{Analysis, EventContext, View};
+use super::event_context::EventContext;
 use super::symbols::method_name;
 use super::timeline::Timeline;
 
@@ -152,10 +152,8 @@ impl Jit {
     }
 }
 
-impl Analysis for Jit {
-    type Snapshot = JitSnapshot;
-
-    fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
+impl Jit {
+    pub(super) fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
         match context.kind {
             EventKind::JittingStarted => self.begin(context, &context.payload()?),
             EventKind::MethodLoad => self.body_loaded(context, context.payload()?, None),
@@ -183,12 +181,12 @@ impl Analysis for Jit {
         Some(())
     }
 
-    fn lost(&mut self, capture_thread: ThreadId) {
+    pub(super) fn lost(&mut self, capture_thread: ThreadId) {
         self.compiling.remove(&capture_thread);
         self.background.remove(&capture_thread);
     }
 
-    fn snapshot(&self, view: &View<'_>) -> JitSnapshot {
+    pub(super) fn snapshot(&self, now: i64) -> JitSnapshot {
         let by_tier: Vec<_> = Tier::ALL.into_iter().zip(self.by_tier).filter(|(_, compiled)| compiled.bodies > 0).collect();
         let precompiled: u64 = by_tier.iter().filter(|(tier, _)| *tier == Tier::ReadyToRun).map(|(_, compiled)| compiled.bodies).sum();
         JitSnapshot {
@@ -196,7 +194,7 @@ impl Analysis for Jit {
             jitted: self.methods - precompiled,
             by_tier,
             unloaded: self.unloaded,
-            rate: self.over_time.rate(view.now, 10),
+            rate: self.over_time.rate(now, 10),
             over_time: self.over_time.clone(),
             time: (self.times.count() > 0).then(|| JitTime {
                 count: self.times.count(),

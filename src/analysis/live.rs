@@ -10,7 +10,7 @@ use super::assemblies::Assemblies;
 use super::clock::Clock;
 use super::contention::Contention;
 use super::counters::{CounterSession, Counters};
-use super::event_context::{Analysis, EventContext, View};
+use super::event_context::{ByMetadata, EventContext};
 use super::exceptions::Exceptions;
 use super::gc::Gc;
 use super::heap::{Heap, HeapSnapshot};
@@ -25,21 +25,19 @@ use super::{LiveEventFilter, Snapshot, Symbols, Throughput};
 /// All analyses combined: fed with a stream, provides snapshots.
 ///
 /// The kind of an event is determined when its metadata arrives, so that events not handled by any analysis are cheap.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Live {
     throughput: Throughput,
     clock: Clock,
-    /// Indexed by metadata index.
-    kinds: Vec<Kind>,
+    kinds: ByMetadata<Kind>,
     /// Time of the newest event, in nanoseconds since the start of the session.
     newest: i64,
     /// Time of the newest event before the rundown, and of the first rundown event.
     newest_recorded: i64,
     rundown: Option<i64>,
     /// Events outside this range are only used to interpret those inside.
-    window: RangeInclusive<i64>,
+    window: Option<RangeInclusive<i64>>,
     unreadable: u64,
-    pointer_size: u8,
     rates: Rates,
     symbols: Symbols,
     gc: Gc,
@@ -67,41 +65,11 @@ struct Kind {
     is_ordered: bool,
 }
 
-impl Default for Live {
-    fn default() -> Self {
-        Self {
-            throughput: Throughput::default(),
-            clock: Clock::unknown(),
-            kinds: vec![Kind::default()],
-            newest: 0,
-            newest_recorded: 0,
-            rundown: None,
-            window: i64::MIN..=i64::MAX,
-            unreadable: 0,
-            pointer_size: 8,
-            rates: Rates::default(),
-            symbols: Symbols::default(),
-            gc: Gc::default(),
-            exceptions: Exceptions::default(),
-            contention: Contention::default(),
-            thread_pool: ThreadPool::default(),
-            jit: Jit::default(),
-            assemblies: Assemblies::default(),
-            logs: Logs::default(),
-            activities: Activities::default(),
-            counters: Counters::default(),
-            heap: Heap::default(),
-            methods: Methods::default(),
-            recent: None,
-        }
-    }
-}
-
 impl Live {
     /// Restricts the analysis to a part of a stream, in nanoseconds since the start of its session: events outside it are only used to locate
     /// methods.
     pub fn within(window: RangeInclusive<i64>) -> Self {
-        Self { window, ..Self::default() }
+        Self { window: Some(window), ..Self::default() }
     }
 
     /// Creates an instance that only collects symbols.
@@ -112,7 +80,7 @@ impl Live {
 
     /// Sets which counters in the stream are the session's own. By default all are used.
     pub fn set_counter_session(&mut self, session: CounterSession) {
-        self.counters.set_session(session);
+        self.counters = Counters::of(session);
     }
 
     /// Returns totals of the stream's events and losses.
@@ -146,23 +114,22 @@ impl Live {
     /// its newest event, or [`end`](Self::end).
     pub fn snapshot(&self, now: i64) -> Snapshot {
         let now = self.stopped().map_or(now, |stopped| now.min(stopped));
-        let view = View { now, symbols: &self.symbols };
         Snapshot {
             now,
-            recorded_ns: u64::try_from(now.saturating_sub(*self.window.start().max(&0))).unwrap_or(0),
+            recorded_ns: u64::try_from(now.saturating_sub(self.window.as_ref().map_or(0, |window| *window.start().max(&0)))).unwrap_or(0),
             totals: self.throughput.snapshot(),
             thread_names: self.throughput.thread_names(),
             unreadable: self.unreadable,
             rates: self.rates.snapshot(now),
-            gc: self.gc.snapshot(&view),
-            exceptions: self.exceptions.snapshot(&view),
-            contention: self.contention.snapshot(&view),
-            thread_pool: self.thread_pool.snapshot(&view),
-            jit: self.jit.snapshot(&view),
-            assemblies: self.assemblies.snapshot(&view),
-            logs: self.logs.snapshot(&view),
-            activities: self.activities.snapshot(&view),
-            counters: self.counters.snapshot(&view),
+            gc: self.gc.snapshot(&self.symbols, now),
+            exceptions: self.exceptions.snapshot(&self.symbols, now),
+            contention: self.contention.snapshot(&self.symbols, now),
+            thread_pool: self.thread_pool.snapshot(now),
+            jit: self.jit.snapshot(now),
+            assemblies: self.assemblies.snapshot(),
+            logs: self.logs.snapshot(now),
+            activities: self.activities.snapshot(now),
+            counters: self.counters.snapshot(),
         }
     }
 
@@ -197,7 +164,7 @@ impl Live {
 
     /// Returns the heap contents, if the session requested a heap walk and one has begun.
     pub fn heap(&self) -> Option<HeapSnapshot> {
-        self.heap.snapshot(&View { now: self.newest, symbols: &self.symbols })
+        self.heap.snapshot(&self.symbols)
     }
 
     /// Returns the number of objects and bytes reported by the heap walk so far.
@@ -240,9 +207,8 @@ impl Live {
 
     /// Passes an event to its analysis; outside the window only to the symbols, which are needed to interpret other events.
     fn analyze(&mut self, kind: EventKind, event: &Event<'_>) {
-        let at = self.clock.nanoseconds(event.timestamp());
-        let context = &EventContext { kind, event, at, thread: event.thread(), pointer_size: self.pointer_size };
-        let read = if self.window.contains(&at) { self.route(context) } else { self.symbols.feed(context) };
+        let context = &self.clock.context(kind, event);
+        let read = if self.is_within(context.at) { self.route(context) } else { self.symbols.feed(context) };
         if read.is_none() {
             self.unreadable += 1;
         }
@@ -250,16 +216,17 @@ impl Live {
 
     /// Returns whether an event is analyzed only when it is delivered in time order.
     pub fn analyses_later(&self, event: &Event<'_>) -> bool {
-        self.kind(event.metadata).is_ordered
+        self.kinds.of(event.metadata).is_ordered
     }
 
-    fn kind(&self, metadata: &Metadata) -> Kind {
-        self.kinds.get(metadata.index as usize).copied().unwrap_or_default()
+    #[inline]
+    fn is_within(&self, at: i64) -> bool {
+        self.window.as_ref().is_none_or(|window| window.contains(&at))
     }
 
     /// Counts an event without analyzing it.
     pub fn count_only(&mut self, event: &Event<'_>) {
-        self.count(event, self.clock.nanoseconds(event.timestamp()), self.kind(event.metadata));
+        self.count(event, self.clock.nanoseconds(event.timestamp()), self.kinds.of(event.metadata));
     }
 
     /// Counts an event and returns whether it is within the window.
@@ -270,7 +237,7 @@ impl Live {
         } else {
             self.newest_recorded = self.newest_recorded.max(at);
         }
-        let is_within = self.window.contains(&at);
+        let is_within = self.is_within(at);
         if is_within {
             self.throughput.event(event);
             self.rates.event(at);
@@ -283,10 +250,15 @@ impl Live {
     fn route(&mut self, context: &EventContext<'_>) -> Option<()> {
         use EventKind as Kind;
         match context.kind {
-            Kind::GcStart | Kind::GcEnd => self.gc.feed(context),
+            Kind::GcStart
+            | Kind::GcEnd
+            | Kind::RestartEnd
+            | Kind::SuspendBegin
+            | Kind::HeapStats
+            | Kind::PerHeapHistory
+            | Kind::AllocationTick
+            | Kind::AllocationSampled => self.gc.feed(context, &self.symbols),
             Kind::BulkType | Kind::BulkNode | Kind::BulkEdge => self.heap.feed(context),
-            Kind::RestartEnd | Kind::SuspendBegin | Kind::HeapStats | Kind::PerHeapHistory => self.gc.feed(context),
-            Kind::AllocationTick | Kind::AllocationSampled => self.gc.feed_allocation(context, &self.symbols),
             Kind::ExceptionThrown => self.exceptions.feed(context, &self.symbols),
             Kind::ContentionStart | Kind::ContentionStop => self.contention.feed(context),
             Kind::Workers
@@ -320,10 +292,6 @@ impl Sink for Live {
     fn trace(&mut self, header: &TraceHeader) {
         Sink::trace(&mut self.throughput, header);
         self.clock = Clock::new(header);
-        self.pointer_size = header.pointer_size;
-        if let Some(recent) = &mut self.recent {
-            recent.set_pointer_size(header.pointer_size);
-        }
     }
 
     fn metadata(&mut self, metadata: &Metadata) {
@@ -333,7 +301,7 @@ impl Sink for Live {
         let is_ordered = kind.is_analyzed()
             && !matches!(kind, EventKind::BulkType | EventKind::BulkNode | EventKind::BulkEdge)
             && !is_rundown
-            && !self.window.is_empty();
+            && self.window.as_ref().is_none_or(|window| !window.is_empty());
         self.kinds.push(Kind { kind, is_rundown, is_ordered });
         if let Some(recent) = &mut self.recent {
             recent.metadata(metadata);
@@ -343,17 +311,16 @@ impl Sink for Live {
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         let at = self.clock.nanoseconds(event.timestamp());
-        let of = self.kind(event.metadata);
+        let of = self.kinds.of(event.metadata);
         let Kind { kind, is_ordered, .. } = of;
         let is_within = self.count(event, at, of);
         if let Some(recent) = self.recent.as_mut().filter(|_| is_within) {
-            recent.event(at, event);
+            recent.event(at, event, self.clock.pointer_size());
         }
         if is_within && matches!(kind, EventKind::GcStart | EventKind::GcEnd) {
             // A single thread walks the heap, so its events are already in order: the heap analysis need not wait for those of other threads.
-            let thread = event.thread();
             // Malformed payloads are counted when they are analyzed.
-            let _ = self.heap.feed(&EventContext { kind, event, at, thread, pointer_size: self.pointer_size });
+            let _ = self.heap.feed(&self.clock.context(kind, event));
         }
         if kind.is_analyzed() && !is_ordered {
             self.analyze(kind, event);
@@ -362,11 +329,11 @@ impl Sink for Live {
 
     /// Analyses that pair events of several threads need them in time order.
     fn needs_order(&self, metadata: &Metadata) -> bool {
-        self.kind(metadata).is_ordered
+        self.kinds.of(metadata).is_ordered
     }
 
     fn ordered_event(&mut self, event: &Event<'_>) {
-        let Kind { kind, is_ordered, .. } = self.kind(event.metadata);
+        let Kind { kind, is_ordered, .. } = self.kinds.of(event.metadata);
         if is_ordered {
             self.analyze(kind, event);
         }
@@ -374,7 +341,7 @@ impl Sink for Live {
 
     fn loss(&mut self, loss: &Loss) {
         let at = self.clock.nanoseconds(loss.timestamp);
-        if self.window.contains(&at) {
+        if self.is_within(at) {
             self.throughput.loss(loss);
             self.rates.lost(at, loss);
         }

@@ -6,7 +6,7 @@ use crate::nettrace::{Field, FieldType, ThreadId, Value};
 use crate::sorting::CompactSort;
 use crate::wire::Utf16;
 
-use super::event_context::{Analysis, EventContext, View};
+use super::event_context::EventContext;
 use super::timeline::Timeline;
 
 /// Maximum number of messages kept.
@@ -95,10 +95,8 @@ impl<'a> Parts<'a> {
     }
 }
 
-impl Analysis for Logs {
-    type Snapshot = LogSnapshot;
-
-    fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
+impl Logs {
+    pub(super) fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
         let mut parts = Parts::default();
         let mut named = false;
         let fields = &context.event.metadata.fields;
@@ -140,9 +138,9 @@ impl Analysis for Logs {
         Some(())
     }
 
-    fn snapshot(&self, view: &View<'_>) -> LogSnapshot {
+    pub(super) fn snapshot(&self, now: i64) -> LogSnapshot {
         let mut recent: Vec<_> = self.recent.iter().cloned().collect();
         recent.compact_sort_by_key(|message| std::cmp::Reverse(message.at));
-        LogSnapshot { by_level: self.by_level, rate: self.over_time.rate(view.now, 10), recent }
+        LogSnapshot { by_level: self.by_level, rate: self.over_time.rate(now, 10), recent }
     }
 }

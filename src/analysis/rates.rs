@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::nettrace::{Loss, LossKind, ThreadId};
 use crate::sorting::CompactSort;
 
-use super::timeline::{Merge, Timeline};
+use super::timeline::Timeline;
 
 /// Maximum number of individual gaps kept.
 const MAX_GAPS: usize = 256;
@@ -15,7 +15,7 @@ const BATCH: i64 = 10_000_000;
 const CLOSE: i64 = 1_000_000_000;
 
 /// Tracks event rates and losses over time.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Rates {
     events: Timeline,
     lost: Timeline,
@@ -50,19 +50,6 @@ pub struct Gap {
     pub count: u64,
     /// The capture thread of the missing events.
     pub capture_thread: ThreadId,
-}
-
-impl Default for Rates {
-    fn default() -> Self {
-        Self {
-            events: Timeline::new(Merge::Sum),
-            lost: Timeline::new(Merge::Sum),
-            gaps: VecDeque::new(),
-            total_lost: 0,
-            batch: 0,
-            batch_begin: i64::MIN,
-        }
-    }
 }
 
 impl Rates {

@@ -37,7 +37,6 @@ pub(super) struct Recent {
     filled: i64,
     seen: u64,
     skipped: u64,
-    pointer_size: u8,
 }
 
 #[derive(Debug)]
@@ -102,14 +101,9 @@ fn passes_kind(filter: &LiveEventFilter, kind: &EventName) -> bool {
 }
 
 impl Recent {
-    /// Creates an instance for 64-bit pointers.
     pub(super) fn new() -> Self {
         // The first kind is a placeholder for events without metadata.
-        Self { filled: i64::MIN, pointer_size: 8, kinds: vec![(Arc::default(), false)], ..Self::default() }
-    }
-
-    pub(super) fn set_pointer_size(&mut self, size: u8) {
-        self.pointer_size = size;
+        Self { filled: i64::MIN, kinds: vec![(Arc::default(), false)], ..Self::default() }
     }
 
     pub(super) fn set_filter(&mut self, filter: LiveEventFilter) {
@@ -133,13 +127,13 @@ impl Recent {
     }
 
     #[inline]
-    pub(super) fn event(&mut self, at: i64, event: &Event<'_>) {
+    pub(super) fn event(&mut self, at: i64, event: &Event<'_>, pointer_size: u8) {
         if self.kinds.get(event.metadata.index as usize).is_some_and(|(_, passes)| *passes) {
-            self.take(at, event);
+            self.take(at, event, pointer_size);
         }
     }
 
-    fn take(&mut self, at: i64, event: &Event<'_>) {
+    fn take(&mut self, at: i64, event: &Event<'_>, pointer_size: u8) {
         let Some((kind, _)) = self.kinds.get(event.metadata.index as usize) else { return };
         let mut kind = kind.clone();
         if events::is_dynamic(&kind.provider, kind.event_id) {
@@ -164,7 +158,7 @@ impl Recent {
             at,
             thread: event.thread(),
             kind,
-            payload: describe(event, self.pointer_size),
+            payload: describe(event, pointer_size),
             bytes: event.payload.len(),
             activity: Some(event.activity_id()).filter(|activity| *activity != [0; 16]),
         };

@@ -3,6 +3,7 @@
 use foldhash::HashMap;
 
 use super::WaitReason;
+use super::event_context::ByMetadata;
 use super::gc::Suspensions;
 use crate::clr::EventKind;
 use crate::clr::payload::{ContentionStart, ContentionStop, Fields, Payload, SuspendBegin};
@@ -29,8 +30,7 @@ pub struct RuntimeWait {
 /// Finds the waits in a stream.
 #[derive(Debug, Default)]
 pub struct RuntimeWaits {
-    /// By metadata index.
-    kinds: Vec<EventKind>,
+    kinds: ByMetadata<EventKind>,
     pointer_size: u8,
     /// Whether the clock counts nanoseconds, as on Linux; waits in other streams are not found.
     is_in_ns: bool,
@@ -90,7 +90,7 @@ impl RuntimeWaits {
 impl Sink for RuntimeWaits {
     fn trace(&mut self, header: &TraceHeader) {
         (self.pointer_size, self.is_in_ns) = (header.pointer_size, header.ticks_per_second == 1_000_000_000);
-        self.kinds = vec![EventKind::Other];
+        self.kinds = ByMetadata::default();
     }
 
     fn metadata(&mut self, metadata: &Metadata) {
@@ -100,9 +100,8 @@ impl Sink for RuntimeWaits {
     /// Only events of the same thread are paired, and these are in order.
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
-        let kind = self.kinds.get(event.metadata.index as usize).copied().unwrap_or_default();
         // A malformed payload is ignored.
-        let _ = self.feed(kind, event);
+        let _ = self.feed(self.kinds.of(event.metadata), event);
     }
 
     fn loss(&mut self, loss: &Loss) {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::clr::EventKind;
 use crate::clr::payload::{self, AdjustmentReason, AdjustmentSample, MinMaxThreads, Workers};
 
-use super::event_context::{Analysis, EventContext, View};
+use super::event_context::EventContext;
 use super::timeline::{Merge, Timeline};
 
 /// Maximum number of individual adjustments kept.
@@ -159,10 +159,8 @@ impl ThreadPool {
     }
 }
 
-impl Analysis for ThreadPool {
-    type Snapshot = ThreadPoolSnapshot;
-
-    fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
+impl ThreadPool {
+    pub(super) fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
         match context.kind {
             EventKind::Workers => {
                 let Workers { active, .. } = context.payload()?;
@@ -182,8 +180,8 @@ impl Analysis for ThreadPool {
         Some(())
     }
 
-    fn snapshot(&self, view: &View<'_>) -> ThreadPoolSnapshot {
-        let recent_values = self.blocked_over_time.recent(view.now, RECENT_SECONDS as usize);
+    pub(super) fn snapshot(&self, now: i64) -> ThreadPoolSnapshot {
+        let recent_values = self.blocked_over_time.recent(now, RECENT_SECONDS as usize);
         let happened = self.adjustments.iter().enumerate().filter(|(_, count)| **count > 0);
         ThreadPoolSnapshot {
             workers: self.workers.map(|(_, count)| count),
@@ -192,7 +190,7 @@ impl Analysis for ThreadPool {
             throughput: self.throughput.latest,
             adjustments: happened.map(|(reason, count)| (AdjustmentReason(reason as u32), *count)).collect(),
             starvations: self.adjustments[AdjustmentReason::STARVATION.0 as usize],
-            recent_starvations: self.starvation_over_time.sum(view.now, RECENT_SECONDS) as u64,
+            recent_starvations: self.starvation_over_time.sum(now, RECENT_SECONDS) as u64,
             blocked: self.most_blocked,
             // The value remains valid until another one is reported.
             recent_blocked: recent_values.into_iter().fold(f64::from(self.blocked), f64::max) as u32,

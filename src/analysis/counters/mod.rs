@@ -14,7 +14,7 @@ use foldhash::{HashMap, HashSet};
 use crate::clr::EventKind;
 use crate::sorting::CompactSort;
 
-use super::event_context::{Analysis, EventContext, View};
+use super::event_context::EventContext;
 use super::gc::GcMark;
 
 use event_counters::EventCounters;
@@ -147,15 +147,13 @@ impl Counters {
         self.event_counters.restart();
     }
 
-    pub(super) fn set_session(&mut self, session: CounterSession) {
-        self.session = session;
+    pub(super) fn of(session: CounterSession) -> Self {
+        Self { session, ..Self::default() }
     }
 }
 
-impl Analysis for Counters {
-    type Snapshot = CountersSnapshot;
-
-    fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
+impl Counters {
+    pub(super) fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
         match context.kind {
             EventKind::EventCounter => self.event_counters.feed(context, &self.session, &mut self.store),
             EventKind::Metrics => self.meters.feed(context, &self.session, &mut self.store),
@@ -163,7 +161,7 @@ impl Analysis for Counters {
         }
     }
 
-    fn snapshot(&self, _view: &View<'_>) -> CountersSnapshot {
+    pub(super) fn snapshot(&self) -> CountersSnapshot {
         let mut counters: Vec<_> = self.store.series.iter().filter_map(Series::snapshot).collect();
         counters.compact_sort_by(|a, b| (&a.group, &a.name, &a.tags).cmp(&(&b.group, &b.name, &b.tags)));
         CountersSnapshot {

@@ -3,7 +3,7 @@
 use crate::clr::EventKind;
 use crate::nettrace::Event;
 
-use super::super::event_context::{Analysis, EventContext};
+use super::super::event_context::EventContext;
 use super::{CounterKind, Counters};
 
 /// Reads counter values from events.

@@ -5,9 +5,8 @@ use crate::nettrace::{Event, Loss, Metadata, Sink, TraceHeader};
 
 use super::super::clock::Clock;
 use super::super::contention::Contention;
-use super::super::event_context::{Analysis, EventContext, View};
+use super::super::event_context::ByMetadata;
 use super::super::gc::GcMarks;
-use super::super::symbols::Symbols;
 use super::{CollectionMarks, CounterSession, Counters, CountersSnapshot};
 
 /// Approximate size of an event in the stream without its payload and stack, in bytes.
@@ -18,11 +17,11 @@ const LOCK_EVENTS: [u32; 3] = [81, 90, 91];
 
 /// Reads only the counters of a stream: much smaller than [`Live`](crate::analysis::Live), for many streams at once. Another stream of the
 /// same process may follow: times continue from the start of the first one, counters and marks are kept.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct CounterTally {
     clock: Clock,
-    /// By metadata index, with whether it is a lock contention event.
-    kinds: Vec<(EventKind, bool)>,
+    /// With whether it is a lock contention event.
+    kinds: ByMetadata<(EventKind, bool)>,
     newest: i64,
     values: u64,
     counters: Counters,
@@ -35,19 +34,7 @@ pub struct CounterTally {
 impl CounterTally {
     /// Creates a tally for the session's own counters.
     pub fn new(session: CounterSession) -> Self {
-        let mut counters = Counters::default();
-        counters.set_session(session);
-        Self {
-            clock: Clock::unknown(),
-            kinds: vec![(EventKind::Other, false)],
-            newest: 0,
-            values: 0,
-            counters,
-            marks: GcMarks::default(),
-            contention: Contention::default(),
-            collection_bytes: 0,
-            lock_bytes: 0,
-        }
+        Self { counters: Counters::of(session), ..Self::default() }
     }
 
     /// Returns the number of counter events so far.
@@ -75,18 +62,9 @@ impl CounterTally {
         CollectionMarks::Recorded(self.marks.marks())
     }
 
-    fn kind(&self, metadata: &Metadata) -> (EventKind, bool) {
-        self.kinds.get(metadata.index as usize).copied().unwrap_or_default()
-    }
-
-    fn context<'a>(&self, kind: EventKind, event: &'a Event<'a>) -> EventContext<'a> {
-        let pointer_size = self.clock.header().map_or(8, |header| header.pointer_size);
-        EventContext { kind, event, at: self.clock.nanoseconds(event.timestamp()), thread: event.thread(), pointer_size }
-    }
-
     /// Returns the current values of the counters.
     pub fn snapshot(&self) -> CountersSnapshot {
-        self.counters.snapshot(&View { now: self.newest, symbols: &Symbols::default() })
+        self.counters.snapshot()
     }
 }
 
@@ -96,7 +74,7 @@ impl Sink for CounterTally {
         if self.clock.header().is_none() {
             self.clock = Clock::new(header);
         }
-        self.kinds.truncate(1);
+        self.kinds = ByMetadata::default();
         self.counters.restart();
         self.marks.restart();
         self.contention = Contention::since(self.clock.nanoseconds(header.sync_ticks));
@@ -107,17 +85,17 @@ impl Sink for CounterTally {
     }
 
     fn needs_order(&self, metadata: &Metadata) -> bool {
-        GcMarks::uses(self.kind(metadata).0)
+        GcMarks::uses(self.kinds.of(metadata).0)
     }
 
     fn event(&mut self, event: &Event<'_>) {
-        let (kind, is_lock) = self.kind(event.metadata);
+        let (kind, is_lock) = self.kinds.of(event.metadata);
         let is_value = matches!(kind, EventKind::EventCounter | EventKind::Metrics);
         if !is_value {
             let bytes = if is_lock { &mut self.lock_bytes } else { &mut self.collection_bytes };
             *bytes += (event.payload.len() + event.stack().map_or(0, |stack| stack.frames().count() * 8) + HEADER) as u64;
         }
-        let context = self.context(kind, event);
+        let context = self.clock.context(kind, event);
         // An invalid value is ignored.
         let _ = match kind {
             EventKind::EventCounter | EventKind::Metrics => {
@@ -131,7 +109,7 @@ impl Sink for CounterTally {
     }
 
     fn ordered_event(&mut self, event: &Event<'_>) {
-        let context = self.context(self.kind(event.metadata).0, event);
+        let context = self.clock.context(self.kinds.of(event.metadata).0, event);
         // A malformed payload is ignored.
         let _ = self.marks.feed(&context);
     }

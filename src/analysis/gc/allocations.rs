@@ -4,7 +4,7 @@ use crate::clr::payload::{AllocationKind, AllocationSampled, AllocationTick};
 use crate::clr::{TypeArguments, type_name};
 use crate::wire::Utf16;
 
-use super::super::event_context::{EventContext, View};
+use super::super::event_context::EventContext;
 use super::super::methods::{EventStacks, TypeStacks};
 use super::super::ranking::{Ranking, Row};
 use super::super::symbols::Symbols;
@@ -141,7 +141,7 @@ impl Allocations {
         self.stacks.forget_stacks();
     }
 
-    pub(super) fn snapshot(&self, view: &View<'_>) -> Option<AllocationSnapshot> {
+    pub(super) fn snapshot(&self, symbols: &Symbols, now: i64) -> Option<AllocationSnapshot> {
         let is_random = self.samples.events > 0;
         // Ticks are measured, and samples an estimate; only samples have an unbiased choice of types.
         let all = if self.ticks.events > 0 { &self.ticks } else { &self.samples };
@@ -160,11 +160,11 @@ impl Allocations {
             bytes: all.bytes,
             by_kind: all.by_kind,
             ticks: self.ticks.events,
-            rate: all.over_time.rate(view.now, 10),
+            rate: all.over_time.rate(now, 10),
             others: top.iter().fold(of_types, |left, named| left.saturating_sub(named.bytes)),
             top,
             is_random,
-            stacks: self.stacks.snapshot(view.symbols),
+            stacks: self.stacks.snapshot(symbols),
         })
     }
 }

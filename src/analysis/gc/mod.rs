@@ -10,7 +10,7 @@ use crate::clr::EventKind;
 use crate::clr::payload::{HeapStats, PerHeapHistory};
 use crate::nettrace::ThreadId;
 
-use super::event_context::{Analysis, EventContext, View};
+use super::event_context::EventContext;
 use super::symbols::Symbols;
 use super::timeline::{Merge, Timeline};
 
@@ -127,32 +127,20 @@ impl Default for Gc {
 }
 
 impl Gc {
-    /// Processes an allocation event.
-    pub(super) fn feed_allocation(&mut self, context: &EventContext<'_>, symbols: &Symbols) -> Option<()> {
-        match context.kind {
-            EventKind::AllocationTick => self.allocations.tick(context, symbols, &context.payload()?),
-            EventKind::AllocationSampled => self.allocations.sampled(context, symbols, &context.payload()?),
-            _ => {}
-        }
-        Some(())
-    }
-
     /// Drops cached stack IDs, which have new meanings from here on.
     pub(super) fn forget_stacks(&mut self) {
         self.allocations.forget_stacks();
     }
-}
 
-impl Analysis for Gc {
-    type Snapshot = GcSnapshot;
-
-    fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
+    pub(super) fn feed(&mut self, context: &EventContext<'_>, symbols: &Symbols) -> Option<()> {
         let (at, thread) = (context.at, context.event.capture_thread());
         match context.kind {
             EventKind::SuspendBegin => self.pauses.suspend(at, thread, context.payload()?),
             EventKind::RestartEnd => self.pauses.restarted(at, thread),
             EventKind::GcStart => self.collections.start(at, context.payload()?),
             EventKind::GcEnd => self.collections.end(at, thread, context.payload()?),
+            EventKind::AllocationTick => self.allocations.tick(context, symbols, &context.payload()?),
+            EventKind::AllocationSampled => self.allocations.sampled(context, symbols, &context.payload()?),
             EventKind::HeapStats => {
                 let heap = Heap::new(at, &context.payload()?);
                 self.collections.heap(thread, &heap);
@@ -174,22 +162,22 @@ impl Analysis for Gc {
         Some(())
     }
 
-    fn lost(&mut self, capture_thread: ThreadId) {
+    pub(super) fn lost(&mut self, capture_thread: ThreadId) {
         self.pauses.lost(capture_thread);
         self.collections.lost(capture_thread);
     }
 
-    fn snapshot(&self, view: &View<'_>) -> GcSnapshot {
+    pub(super) fn snapshot(&self, symbols: &Symbols, now: i64) -> GcSnapshot {
         GcSnapshot {
             collections: self.collections.by_generation,
             induced: self.collections.induced,
             causes: self.collections.causes(),
             running: self.collections.running(),
-            pauses: self.pauses.snapshot(view.now),
+            pauses: self.pauses.snapshot(now),
             heap: self.heap,
             heap_size: self.heap_size.clone(),
             parts_over_time: self.parts_over_time.clone(),
-            allocations: self.allocations.snapshot(view),
+            allocations: self.allocations.snapshot(symbols, now),
             recent: self.collections.recent(self.pauses.recent()),
         }
     }
