@@ -18,13 +18,11 @@ use super::names::{NameId, Names};
 
 /// Maximum number of distinct types.
 const TYPES: usize = 1 << 17;
-/// Maximum total length of type names, in bytes.
-const TEXT: usize = 8 << 20;
 /// Maximum number of types in a snapshot.
 const TOP: usize = 1000;
 
 /// Counts objects by type.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Heap {
     names: Names,
     /// Name and module by type ID.
@@ -179,12 +177,6 @@ impl Objects {
     fn add(&mut self, count: u64, bytes: u64) {
         self.count += count;
         self.bytes = self.bytes.saturating_add(bytes);
-    }
-}
-
-impl Default for Heap {
-    fn default() -> Self {
-        Self { names: Names::new(TEXT), name_of: HashMap::default(), collection: None, walk: Walk::default() }
     }
 }
 

@@ -15,15 +15,13 @@ use super::names::{NameId, Names};
 const RANGES: usize = 1 << 18;
 /// Maximum number of processes.
 const PROCESSES: usize = 1 << 14;
-/// Maximum total length of names, in bytes.
-const TEXT: usize = 8 << 20;
 /// Lowest kernel address. Kernel functions are listed with every process.
 pub(super) const KERNEL: u64 = 1 << 63;
 
 /// The processes of a machine: their names, mapped files and functions with known names.
 ///
 /// A reused process ID is treated as a single process, in which the latest event wins.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Images {
     names: Names,
     processes: HashMap<u32, Process>,
@@ -84,12 +82,6 @@ impl Process {
     /// Returns the symbol at an address, with its start address.
     fn symbol(&self, address: u64) -> Option<(&u64, &Symbol)> {
         self.symbols.range(..=address).next_back().filter(|(_, symbol)| address <= symbol.last)
-    }
-}
-
-impl Default for Images {
-    fn default() -> Self {
-        Self { names: Names::new(TEXT), processes: HashMap::default(), ranges: 0 }
     }
 }
 
@@ -163,21 +155,21 @@ impl Images {
             _ => Origin::from_native(file_name, symbol.map_or("", |(_, symbol)| self.names.get(symbol.name))),
         };
         let image = symbol.and_then(|(_, symbol)| symbol.module).map_or(file_name, |module| self.names.get(module));
-        let image = if origin == Origin::Kernel { "kernel" } else { image }.to_owned();
-        Some(match (symbol, origin) {
+        let image = match origin {
+            Origin::Kernel => "kernel",
+            Origin::Stub | Origin::Unknown if symbol.is_none() => "",
+            _ => image,
+        };
+        let (start, size, name) = match (symbol, origin) {
             (Some((start, Symbol { last, name, .. })), _) => {
-                let size = u32::try_from(last - start).unwrap_or(u32::MAX).saturating_add(1);
-                NativeCode { start: *start, size, name: self.names.get(*name).to_owned(), image, origin }
+                (*start, u32::try_from(last - start).unwrap_or(u32::MAX).saturating_add(1), self.names.get(*name).to_owned())
             }
-            (None, Origin::Stub) => {
-                NativeCode { start: address, size: 1, name: "[runtime stubs]".to_owned(), image: String::new(), origin }
-            }
-            (None, Origin::Unknown) => {
-                NativeCode { start: address, size: 1, name: "[JIT-compiled code]".to_owned(), image: String::new(), origin }
-            }
+            (None, Origin::Stub) => (address, 1, "[runtime stubs]".to_owned()),
+            (None, Origin::Unknown) => (address, 1, "[JIT-compiled code]".to_owned()),
             // The kernel's own images already have brackets: `[vdso]`.
-            (None, _) => NativeCode { start: address, size: 1, name: format!("[{}]", image.trim_matches(['[', ']'])), image, origin },
-        })
+            (None, _) => (address, 1, format!("[{}]", image.trim_matches(['[', ']']))),
+        };
+        Some(NativeCode { start, size, name, image: image.to_owned(), origin })
     }
 
     /// Returns the function at a location, or else file and offset. Not sanitized.

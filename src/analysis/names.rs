@@ -7,6 +7,11 @@ use foldhash::fast::RandomState;
 
 use crate::wire::Utf16;
 
+/// Maximum total length of the texts of a table, in bytes.
+const LIMIT: usize = 12 << 20;
+/// Maximum length of a name in UTF-16 code units or bytes; anything longer is not a real name.
+const MAX_LENGTH: usize = 1024;
+
 /// Interned texts. Equal texts have the same ID; a text that does not fit has the ID of the empty text.
 #[derive(Debug, Clone)]
 pub(super) struct Names {
@@ -16,7 +21,14 @@ pub(super) struct Names {
     hasher: RandomState,
     /// ID by hash. Texts with colliding hashes are stored, but not found again.
     by_hash: HashMap<u64, u32>,
+    /// Maximum total length, in bytes; the number of texts is limited accordingly.
     limit: usize,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self { text: String::new(), ends: vec![0], hasher: RandomState::default(), by_hash: HashMap::default(), limit: LIMIT }
+    }
 }
 
 /// ID of a text.
@@ -30,11 +42,6 @@ impl NameId {
 }
 
 impl Names {
-    /// Creates an empty table, limited to this many bytes of text and a corresponding number of texts.
-    pub(super) fn new(limit: usize) -> Self {
-        Self { text: String::new(), ends: vec![0], hasher: RandomState::default(), by_hash: HashMap::default(), limit }
-    }
-
     /// Returns the ID of a text. Allocates only if it is new.
     pub(super) fn add(&mut self, name: Utf16<'_>) -> NameId {
         let start = self.text.len();
@@ -87,9 +94,6 @@ impl Names {
     }
 }
 
-/// Maximum length of a name in UTF-16 code units or bytes; anything longer is not a real name.
-const MAX_LENGTH: usize = 1024;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,7 +107,7 @@ mod tests {
 
     #[test]
     fn equal_names_share_an_id() {
-        let mut names = Names::new(256);
+        let mut names = Names { limit: 256, ..Names::default() };
         let ids: Vec<_> = ["a.B", "", "Größe", "a.B"].into_iter().map(|text| add(&mut names, text)).collect();
         assert_eq!((ids[0], ids[1]), (ids[3], NameId::default()));
         assert_eq!((names.get(ids[0]), names.get(ids[1]), names.get(ids[2])), ("a.B", "", "Größe"));

@@ -23,24 +23,16 @@ const BODIES: usize = 1 << 18;
 const METHODS: usize = 1 << 17;
 /// Maximum number of modules.
 const MODULES: usize = 1 << 14;
-/// Maximum total length of names, in bytes.
-const TEXT: usize = 12 << 20;
 
 /// The methods of a process and their code ranges, from rundowns and from method loads at run time.
 ///
 /// A method has one body per tier in which it was compiled. Unloaded bodies are kept until their address range is reused.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Symbols {
     names: Names,
     /// By start address.
     bodies: BTreeMap<u64, Body>,
-    methods: Vec<Method>,
-    /// Bit mask of the tiers in which each method was compiled, by method.
-    tiers: Vec<u16>,
-    /// Parameters by method.
-    parameters: Vec<NameId>,
-    /// By method.
-    origins: Vec<Origin>,
+    methods: Vec<Known>,
     /// The signature being parsed, and its parameters; reused buffers.
     signature: String,
     text: String,
@@ -61,6 +53,16 @@ struct Body {
     method: MethodId,
 }
 
+/// A known method.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    method: Method,
+    parameters: NameId,
+    /// Bit mask of the tiers in which it was compiled.
+    tiers: u16,
+    origin: Origin,
+}
+
 /// Identity of a method: generic instantiations of a type have different namespaces. Signatures are not part of it, as they contain addresses
 /// if types can be unloaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -69,24 +71,6 @@ struct Method {
     token: u32,
     namespace: NameId,
     name: NameId,
-}
-
-impl Default for Symbols {
-    fn default() -> Self {
-        Self {
-            names: Names::new(TEXT),
-            bodies: BTreeMap::new(),
-            methods: Vec::new(),
-            tiers: Vec::new(),
-            parameters: Vec::new(),
-            origins: Vec::new(),
-            signature: String::new(),
-            text: String::new(),
-            by_identity: HashMap::default(),
-            modules: HashMap::default(),
-            selected: None,
-        }
-    }
 }
 
 impl Symbols {
@@ -155,7 +139,7 @@ impl Symbols {
         let (namespace, name) = (self.names.add(load.namespace), self.names.add(load.name));
         let method = Method { module: body.module, token: body.token, namespace, name };
         let Some(id) = self.method(method, Origin::Managed, |symbols| symbols.parameters_of(load.signature)) else { return };
-        self.tiers[id.0 as usize] |= 1 << body.tier() as u16;
+        self.methods[id.0 as usize].tiers |= 1 << body.tier() as u16;
         self.clear(body.start, body.size);
         self.insert(body.start, Body { size: body.size, method: id });
     }
@@ -182,11 +166,8 @@ impl Symbols {
         if self.methods.len() >= METHODS {
             return None;
         }
-        self.methods.push(method);
-        self.tiers.push(0);
-        self.origins.push(origin);
         let parameters = parameters(self);
-        self.parameters.push(parameters);
+        self.methods.push(Known { method, parameters, tiers: 0, origin });
         self.by_identity.insert(method, next);
         Some(next)
     }
@@ -241,7 +222,7 @@ impl Symbols {
 
     /// Returns the full type name and the name of a method.
     pub(super) fn names(&self, method: MethodId) -> (&str, &str) {
-        let method = &self.methods[method.0 as usize];
+        let Known { method, .. } = &self.methods[method.0 as usize];
         (self.names.get(method.namespace), self.names.get(method.name))
     }
 
@@ -258,12 +239,12 @@ impl Symbols {
 
     /// Returns the parameters of a method in parentheses, as in `(int, string)`; empty if unknown.
     pub fn parameters(&self, method: MethodId) -> &str {
-        self.names.get(self.parameters[method.0 as usize])
+        self.names.get(self.methods[method.0 as usize].parameters)
     }
 
     /// Returns the file name of a method's module without extension; empty if unknown.
     pub fn module(&self, method: MethodId) -> &str {
-        self.module_name(self.methods[method.0 as usize].module)
+        self.module_name(self.methods[method.0 as usize].method.module)
     }
 
     /// Returns the file name of a module without extension; empty if unknown.
@@ -273,7 +254,7 @@ impl Symbols {
 
     /// Returns the tiers in which a method was compiled, according to its bodies seen so far.
     pub(super) fn tiers(&self, method: MethodId) -> Vec<Tier> {
-        let tiers = self.tiers[method.0 as usize];
+        let tiers = self.methods[method.0 as usize].tiers;
         Tier::ALL.into_iter().filter(|tier| tiers >> *tier as u16 & 1 != 0).collect()
     }
 

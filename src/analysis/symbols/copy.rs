@@ -2,7 +2,7 @@
 
 use foldhash::HashMap;
 
-use super::{Body, Method, MethodId, Symbols};
+use super::{Body, Known, Method, MethodId, Symbols};
 use crate::analysis::names::{NameId, Names};
 
 impl Symbols {
@@ -28,18 +28,17 @@ impl Symbols {
 
     /// Returns the ID in this table of a method of another table; `None` if there is no room.
     fn copy(&mut self, other: &Self, of: MethodId, copy: &mut impl FnMut(&mut Names, NameId) -> NameId) -> Option<MethodId> {
-        let Method { module, token, namespace, name } = other.methods[of.0 as usize];
+        let Known { method: Method { module, token, namespace, name }, parameters, tiers, origin } = other.methods[of.0 as usize];
         let method = Method { module, token, namespace: copy(&mut self.names, namespace), name: copy(&mut self.names, name) };
-        let parameters = other.parameters[of.0 as usize];
-        let id = self.method(method, other.origin(of), |symbols| copy(&mut symbols.names, parameters))?;
-        self.tiers[id.0 as usize] |= other.tiers[of.0 as usize];
+        let id = self.method(method, origin, |symbols| copy(&mut symbols.names, parameters))?;
+        self.methods[id.0 as usize].tiers |= tiers;
         Some(id)
     }
 
     /// Copies the .NET method at an address from another table. Returns whether there is one.
     pub fn add_method_at(&mut self, address: u64, other: &Self) -> bool {
         let Some((start, Body { size, method })) = other.body_at(address) else { return false };
-        let module = other.methods[method.0 as usize].module;
+        let module = other.methods[method.0 as usize].method.module;
         if let Some(path) = other.modules.get(&module).filter(|_| self.has_room_for(module)) {
             let path = self.names.add_str(other.names.get(*path));
             self.modules.insert(module, path);

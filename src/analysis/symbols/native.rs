@@ -154,7 +154,7 @@ impl Symbols {
 
     /// Returns the origin of a method.
     pub fn origin(&self, method: MethodId) -> Origin {
-        self.origins[method.0 as usize]
+        self.methods[method.0 as usize].origin
     }
 }
 
