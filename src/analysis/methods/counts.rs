@@ -34,14 +34,6 @@ pub struct SampleCount {
 }
 
 impl SampleCount {
-    pub(super) fn of(samples: u64, ns: u64, waits: bool) -> Self {
-        if waits {
-            Self { waiting: samples, waiting_ns: ns, ..Self::default() }
-        } else {
-            Self { running: samples, running_ns: ns, ..Self::default() }
-        }
-    }
-
     /// Returns the number of all samples.
     pub fn all(self) -> u64 {
         self.running + self.waiting
@@ -151,13 +143,12 @@ impl<'a> Counts<'a> {
         if self.thread.is_some_and(|thread| thread != cell.thread) {
             return SampleCount::default();
         }
-        let SampleCount { running, waiting, running_ns, waiting_ns, recent_ns } = cell.count;
-        let mut passed = SampleCount { recent_ns, ..SampleCount::default() };
-        if self.filter.running {
-            passed.add(SampleCount::of(running, running_ns, false));
+        let mut passed = cell.count;
+        if !self.filter.running {
+            (passed.running, passed.running_ns) = (0, 0);
         }
-        if self.filter.waiting {
-            passed.add(SampleCount::of(waiting, waiting_ns, true));
+        if !self.filter.waiting {
+            (passed.waiting, passed.waiting_ns) = (0, 0);
         }
         passed
     }
@@ -204,8 +195,7 @@ impl<'a> Counts<'a> {
 
     /// Returns the samples whose stack was truncated by the runtime. Their callers are missing and have too little time.
     pub fn cut(&self) -> SampleCount {
-        let of = |node: u32| self.profile.frames[self.profile.nodes[node as usize].frame as usize].kind;
-        let cut = self.profile.children(StackTree::ROOT).find(|node| of(*node) == FrameKind::Cut);
+        let cut = self.profile.children(StackTree::ROOT).find(|node| self.frame(*node).kind == FrameKind::Cut);
         cut.map_or_else(SampleCount::default, |node| self.total_of(node))
     }
 
@@ -228,14 +218,17 @@ impl<'a> Counts<'a> {
 
     /// Returns the samples whose leaf is code of this origin.
     pub fn own_of_origin(&self, origin: Origin) -> SampleCount {
+        self.own_where(|frame| frame.origin == origin)
+    }
+
+    fn own_where(&self, is: impl Fn(&ProfileFrame) -> bool) -> SampleCount {
         let mut sum = SampleCount::default();
-        (1..self.own.len()).filter(|node| self.frame(*node as u32).origin == origin).for_each(|node| sum.add(self.own[node]));
+        (1..self.own.len()).filter(|node| is(self.frame(*node as u32))).for_each(|node| sum.add(self.own[node]));
         sum
     }
 
     fn of_kind(&self, kind: FrameKind) -> u64 {
-        let nodes = self.profile.nodes.iter().zip(&self.own).skip(1);
-        nodes.filter(|(node, _)| self.profile.frames[node.frame as usize].kind == kind).map(|(_, own)| own.all()).sum()
+        self.own_where(|frame| frame.kind == kind).all()
     }
 
     /// Returns the samples by thread, in descending order of time.

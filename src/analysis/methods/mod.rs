@@ -56,7 +56,7 @@ pub struct Methods {
 pub type ThreadCpu = Vec<(u64, u64)>;
 
 /// Destination of samples with a stack.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct CachedStack {
     node: u32,
     /// Thread and cell of the latest sample: a waiting thread has the same stack for a long time.

@@ -25,19 +25,15 @@ pub(super) struct Samples {
     rounds: Rounds,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cell {
     pub(super) node: u32,
     /// Thread index.
     pub(super) thread: u32,
-    /// In managed code.
-    pub(super) managed: Tally,
-    /// In native code, or in managed code that had to be stopped for the sample.
-    pub(super) external: Tally,
-    /// Waiting for a lock.
-    pub(super) blocked: Tally,
+    /// By [`ThreadState`].
+    states: [Tally; 3],
     /// Recent part of all these, in nanoseconds.
-    pub(super) recent_ns: u64,
+    recent_ns: u64,
     /// Time that was not blocked: nanoseconds since the latest CPU times, and the CPU time of everything before.
     open_ns: u64,
     cpu_ns: u64,
@@ -45,9 +41,9 @@ pub(super) struct Cell {
 
 /// Number of samples, and the time they represent.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Tally {
-    pub(super) samples: u32,
-    pub(super) ns: u64,
+struct Tally {
+    samples: u32,
+    ns: u64,
 }
 
 impl Tally {
@@ -60,17 +56,20 @@ impl Tally {
 /// Thread state shown by a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ThreadState {
+    /// In managed code.
     Managed,
+    /// In native code, or in managed code that had to be stopped for the sample.
     External,
+    /// Waiting for a lock.
     Blocked,
 }
 
 impl Cell {
     /// Returns the samples in which the thread may have been running: if its method only waits, only those in managed code.
     fn may_run(&self, waits: bool) -> Tally {
-        let mut tally = self.managed;
+        let [mut tally, external, _] = self.states;
         if !waits {
-            tally.add(self.external);
+            tally.add(external);
         }
         tally
     }
@@ -80,7 +79,7 @@ impl Cell {
         let Tally { samples, ns } = self.may_run(waits);
         let samples = f64::from(samples);
         let running = if cpu_ns >= ns { samples } else { (samples * cpu_ns as f64 / ns as f64).ceil() } as u64;
-        let all_ns = [self.managed, self.external, self.blocked].iter().fold(0_u64, |sum, tally| sum.saturating_add(tally.ns));
+        let all_ns = self.states.iter().fold(0_u64, |sum, tally| sum.saturating_add(tally.ns));
         SampleCount {
             running,
             waiting: self.samples() - running,
@@ -91,7 +90,7 @@ impl Cell {
     }
 
     fn samples(&self) -> u64 {
-        [self.managed, self.external, self.blocked].iter().map(|tally| u64::from(tally.samples)).sum()
+        self.states.iter().map(|tally| u64::from(tally.samples)).sum()
     }
 }
 
@@ -204,12 +203,7 @@ impl Samples {
     fn tally(&mut self, cell: u32, at: i64, state: ThreadState, ns: u64) {
         let cell = &mut self.cells[cell as usize];
         let thread = &mut self.threads[cell.thread as usize];
-        let tally = match state {
-            ThreadState::Managed => &mut cell.managed,
-            ThreadState::External => &mut cell.external,
-            ThreadState::Blocked => &mut cell.blocked,
-        };
-        tally.add(Tally { samples: 1, ns });
+        cell.states[state as usize].add(Tally { samples: 1, ns });
         if state != ThreadState::Blocked {
             cell.open_ns = cell.open_ns.saturating_add(ns);
         }
@@ -224,17 +218,7 @@ impl Samples {
         let next = self.cells.len() as u32;
         let cell = *self.index.entry((node, thread)).or_insert(next);
         if cell == next {
-            let nothing = Tally::default();
-            self.cells.push(Cell {
-                node,
-                thread,
-                managed: nothing,
-                external: nothing,
-                blocked: nothing,
-                recent_ns: 0,
-                open_ns: 0,
-                cpu_ns: 0,
-            });
+            self.cells.push(Cell { node, thread, ..Cell::default() });
         }
         cell
     }
@@ -319,9 +303,7 @@ impl Samples {
     fn merge(&mut self, node: u32, thread: u32, cell: &Cell) -> u32 {
         let index = self.cell(node, thread);
         let merged = &mut self.cells[index as usize];
-        merged.managed.add(cell.managed);
-        merged.external.add(cell.external);
-        merged.blocked.add(cell.blocked);
+        merged.states.iter_mut().zip(cell.states).for_each(|(sum, tally)| sum.add(tally));
         merged.recent_ns = merged.recent_ns.saturating_add(cell.recent_ns);
         merged.open_ns = merged.open_ns.saturating_add(cell.open_ns);
         merged.cpu_ns = merged.cpu_ns.saturating_add(cell.cpu_ns);

@@ -8,16 +8,10 @@ const DENSE: usize = 1 << 16;
 const SPARSE: usize = 1 << 17;
 
 /// Values by stack ID, valid until the next sequence point.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct StackCache<T> {
     dense: Vec<Option<T>>,
     sparse: HashMap<u32, T>,
-}
-
-impl<T> Default for StackCache<T> {
-    fn default() -> Self {
-        Self { dense: Vec::new(), sparse: HashMap::default() }
-    }
 }
 
 impl<T: Copy> StackCache<T> {
