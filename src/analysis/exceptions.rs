@@ -189,7 +189,7 @@ impl Exceptions {
             others: self.thrown - types.iter().map(|named| named.count).sum::<u64>(),
             types,
             recent,
-            stacks: self.stacks.snapshot(symbols).without_frames(|frame| frame.name.starts_with(DISPATCH)),
+            stacks: self.stacks.snapshot(symbols).without_frames(&|frame| frame.name.starts_with(DISPATCH)),
         }
     }
 }

@@ -13,14 +13,14 @@ pub(super) struct Culprit {
 }
 
 impl Culprit {
-    pub(super) fn of(counts: &Counts<'_>, time: impl Fn(SampleCount) -> u64) -> Self {
+    pub(super) fn of(counts: &Counts<'_>, time: fn(SampleCount) -> u64) -> Self {
         let mut own = Self::below_frame(counts, |_| true, time);
         own.total -= own.without_application_ns;
         own
     }
 
     /// Considers only stacks that contain a frame selected by `is`, with all of their time.
-    pub(super) fn below_frame(counts: &Counts<'_>, is: impl Fn(&ProfileFrame) -> bool, time: impl Fn(SampleCount) -> u64) -> Self {
+    pub(super) fn below_frame(counts: &Counts<'_>, is: fn(&ProfileFrame) -> bool, time: fn(SampleCount) -> u64) -> Self {
         let profile = counts.profile();
         let nodes = counts.totals().len();
         // For each node, the nearest application method, and whether it is beneath a selected frame; parents have smaller indexes than their
@@ -31,7 +31,7 @@ impl Culprit {
             let frame = profile.frame_of(node);
             let (above, inside) = nearest[profile.parent(node) as usize];
             let own = frame.filter(|frame| is_own_frame(frame)).map(|frame| frame.name.as_str());
-            let inside = inside || frame.is_some_and(&is);
+            let inside = inside || frame.is_some_and(is);
             nearest[node as usize] = (own.or(above), inside);
             if inside {
                 let sum = by_method.entry(own.or(above)).or_default();

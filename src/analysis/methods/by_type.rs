@@ -148,7 +148,7 @@ impl TypeStacks {
 
     /// Returns a copy without the hidden frames.
     #[must_use]
-    pub(in crate::analysis) fn without_frames(self, is_hidden: impl Fn(&ProfileFrame) -> bool) -> Self {
+    pub(in crate::analysis) fn without_frames(self, is_hidden: &dyn Fn(&ProfileFrame) -> bool) -> Self {
         Self { profile: self.profile.without_frames(is_hidden), ..self }
     }
 

@@ -162,37 +162,32 @@ impl Profile {
                 origin: Origin::Unknown,
                 kind,
             };
-            let described = match frame.decode() {
-                DecodedFrame::Method(method) => ProfileFrame {
-                    name: symbols.full_name(method),
-                    parameters: symbols.parameters(method).to_owned(),
-                    module: symbols.module(method).to_owned(),
-                    tiers: symbols.tiers(method),
-                    origin: symbols.origin(method),
-                    kind: FrameKind::Method,
-                },
-                DecodedFrame::Address(address) => nameless(FrameKind::Address, format!("{address:#x}")),
-                DecodedFrame::Folded => nameless(FrameKind::Folded, "…".to_owned()),
-                DecodedFrame::Cut => nameless(FrameKind::Cut, CUT.to_owned()),
-                DecodedFrame::Broken => nameless(FrameKind::Broken, BROKEN.to_owned()),
-            };
-            if described.kind == FrameKind::Method {
-                let title = [&described.name, &described.parameters, &described.module].map(String::clone);
-                let same = *frame_index.by_title.entry(title).or_insert(next);
-                if same != next {
-                    frame_index.by_frame.insert(frame, same);
-                    let tiers = &mut self.frames[same as usize].tiers;
-                    let others = described.tiers.into_iter().filter(|tier| !tiers.contains(tier)).collect::<Vec<_>>();
-                    tiers.extend(others);
-                    return same;
-                }
-            }
-            let wait = match frame.decode() {
+            let (described, wait) = match frame.decode() {
                 DecodedFrame::Method(method) => {
+                    let described = ProfileFrame {
+                        name: symbols.full_name(method),
+                        parameters: symbols.parameters(method).to_owned(),
+                        module: symbols.module(method).to_owned(),
+                        tiers: symbols.tiers(method),
+                        origin: symbols.origin(method),
+                        kind: FrameKind::Method,
+                    };
+                    let title = [&described.name, &described.parameters, &described.module].map(String::clone);
+                    let same = *frame_index.by_title.entry(title).or_insert(next);
+                    if same != next {
+                        frame_index.by_frame.insert(frame, same);
+                        let tiers = &mut self.frames[same as usize].tiers;
+                        let others = described.tiers.into_iter().filter(|tier| !tiers.contains(tier)).collect::<Vec<_>>();
+                        tiers.extend(others);
+                        return same;
+                    }
                     let (namespace, name) = symbols.names(method);
-                    waits(namespace, name)
+                    (described, waits(namespace, name))
                 }
-                DecodedFrame::Address(_) | DecodedFrame::Folded | DecodedFrame::Cut | DecodedFrame::Broken => false,
+                DecodedFrame::Address(address) => (nameless(FrameKind::Address, format!("{address:#x}")), false),
+                DecodedFrame::Folded => (nameless(FrameKind::Folded, "…".to_owned()), false),
+                DecodedFrame::Cut => (nameless(FrameKind::Cut, CUT.to_owned()), false),
+                DecodedFrame::Broken => (nameless(FrameKind::Broken, BROKEN.to_owned()), false),
             };
             self.frames.push(described);
             frame_index.waiting.push(wait);
@@ -209,42 +204,32 @@ impl Profile {
     /// none.
     #[must_use]
     pub fn without(&self, is_hidden: impl Fn(Origin) -> bool) -> Self {
-        self.without_frames(|frame| is_hidden(frame.origin))
+        self.clone().without_frames(&|frame| is_hidden(frame.origin))
     }
 
-    /// Returns a copy without the hidden frames.
-    pub(in crate::analysis) fn without_frames(&self, is_hidden: impl Fn(&ProfileFrame) -> bool) -> Self {
-        let Self { frames, nodes, cells, threads, newest, interval_ns, without_stack, has_cpu_times } = self;
-        let mut left = Self {
-            frames: frames.clone(),
-            nodes: Vec::new(),
-            cells: Vec::new(),
-            threads: threads.clone(),
-            newest: newest.clone(),
-            interval_ns: *interval_ns,
-            without_stack: *without_stack,
-            has_cpu_times: *has_cpu_times,
-        };
+    /// Removes the hidden frames.
+    pub(in crate::analysis) fn without_frames(mut self, is_hidden: &dyn Fn(&ProfileFrame) -> bool) -> Self {
+        let (nodes, cells) = (std::mem::take(&mut self.nodes), std::mem::take(&mut self.cells));
         let mut children = HashMap::<(u32, u32), u32>::default();
         let mut places = vec![StackTree::ROOT; nodes.len()];
-        left.nodes.extend(nodes.first().map(|root| Node { first_child: NONE, next: NONE, ..*root }));
+        self.nodes.extend(nodes.first().map(|root| Node { first_child: NONE, next: NONE, ..*root }));
         for (index, node) in nodes.iter().enumerate().skip(1) {
             let parent = places[node.parent as usize];
-            let is_kept = !is_hidden(&frames[node.frame as usize]);
-            places[index] = if is_kept { left.child(&mut children, parent, node.frame) } else { parent };
+            let is_kept = !is_hidden(&self.frames[node.frame as usize]);
+            places[index] = if is_kept { self.child(&mut children, parent, node.frame) } else { parent };
         }
         // If all frames are hidden, only the mark of the missing callers is left. Time that was not its own before is not attributed to it.
-        let is_mark = |node: &Node| matches!(frames[node.frame as usize].kind, FrameKind::Cut | FrameKind::Broken);
-        for (place, node) in places.iter_mut().zip(nodes).skip(1) {
-            if *place != StackTree::ROOT && is_mark(&left.nodes[*place as usize]) && !is_mark(node) {
+        let is_mark = |node: &Node| matches!(self.frames[node.frame as usize].kind, FrameKind::Cut | FrameKind::Broken);
+        for (place, node) in places.iter_mut().zip(&nodes).skip(1) {
+            if *place != StackTree::ROOT && is_mark(&self.nodes[*place as usize]) && !is_mark(node) {
                 *place = StackTree::ROOT;
             }
         }
-        left.link();
-        left.newest.iter_mut().for_each(|(_, node)| *node = places[*node as usize]);
+        self.link();
+        self.newest.iter_mut().for_each(|(_, node)| *node = places[*node as usize]);
         let mut merged = HashMap::default();
-        cells.iter().for_each(|cell| left.put(&mut merged, Cell { node: places[cell.node as usize], ..*cell }));
-        left
+        cells.iter().for_each(|cell| self.put(&mut merged, Cell { node: places[cell.node as usize], ..*cell }));
+        self
     }
 
     /// Returns the child node with this frame, adding it if needed.
