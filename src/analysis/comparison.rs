@@ -4,8 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::{Profile, SampleFilter, Snapshot, Timeline, without_duplicates};
-
+use super::{Profile, SampleFilter, Snapshot, without_duplicates};
 use crate::sorting::CompactSort;
 
 /// Unresolved frames are grouped, because their addresses differ between runs.
@@ -146,7 +145,8 @@ impl Subject {
                 }
                 if let Some(heap) = &gc.heap {
                     found.add("heap after the last GC", Unit::Bytes, heap.size() as f64);
-                    found.add("peak heap", Unit::Bytes, peak(&gc.heap_size).unwrap_or_default().max(heap.size() as f64));
+                    let peak = gc.heap_size.whole().1.iter().copied().fold(heap.size() as f64, f64::max);
+                    found.add("peak heap", Unit::Bytes, peak);
                 }
                 if let Some(allocations) = &gc.allocations {
                     found.add("allocated", Unit::BytesPerSecond, rate(allocations.bytes));
@@ -298,8 +298,4 @@ impl Figures {
             }
         }
     }
-}
-
-fn peak(line: &Timeline) -> Option<f64> {
-    line.whole().1.iter().copied().reduce(f64::max)
 }

@@ -231,11 +231,8 @@ impl Contention {
 
 /// Returns the leaf frames of an event's stack.
 fn frames(context: &EventContext<'_>) -> [u64; DEPTH] {
-    let mut frames = [0; DEPTH];
-    for (frame, address) in frames.iter_mut().zip(context.event.stack().into_iter().flat_map(|stack| stack.frames())) {
-        *frame = address;
-    }
-    frames
+    let mut frames = context.event.stack().into_iter().flat_map(|stack| stack.frames());
+    std::array::from_fn(|_| frames.next().unwrap_or(0))
 }
 
 /// Distributes a finished or unfinished wait over the seconds in which it was spent, within the window for recent waits.

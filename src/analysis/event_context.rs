@@ -59,7 +59,7 @@ impl Frames {
     }
 
     /// Returns the methods of the frames, leaf first.
-    pub(super) fn resolve(&self, symbols: &Symbols) -> Vec<String> {
-        symbols.frame_names(&self.0).collect()
+    pub(super) fn resolve(&self, symbols: &Symbols) -> impl Iterator<Item = String> {
+        symbols.frame_names(&self.0)
     }
 }

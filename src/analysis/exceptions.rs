@@ -58,32 +58,25 @@ impl Row for Type {
 
 #[derive(Debug, Default)]
 struct Thrown {
-    at: i64,
-    thread: ThreadId,
-    hresult: u32,
-    rethrown: bool,
-    type_name: String,
-    message: String,
+    /// Without its frames, which are resolved in a snapshot.
+    exception: ThrownException,
     frames: Frames,
 }
 
 impl Thrown {
     /// Overwrites this with another exception, reusing its buffers.
     fn set(&mut self, context: &EventContext<'_>, thrown: &ExceptionThrown<'_>) {
-        self.at = context.at;
-        self.thread = context.thread;
-        self.hresult = thrown.hresult;
-        self.rethrown = thrown.is_rethrown();
-        thrown.type_name.copy_prefix(&mut self.type_name, MESSAGE);
-        thrown.message.copy_prefix(&mut self.message, MESSAGE);
+        let exception = &mut self.exception;
+        (exception.at, exception.thread) = (context.at, context.thread);
+        (exception.hresult, exception.rethrown) = (thrown.hresult, thrown.is_rethrown());
+        thrown.type_name.copy_prefix(&mut exception.type_name, MESSAGE);
+        thrown.message.copy_prefix(&mut exception.message, MESSAGE);
         self.frames.set(context.event.stack(), DEPTH);
     }
 
     fn snapshot(&self, symbols: &Symbols) -> ThrownException {
-        let Self { at, thread, hresult, rethrown, ref type_name, ref message, ref frames } = *self;
-        let mut frames = frames.resolve(symbols);
-        frames.drain(..frames.iter().take_while(|frame| frame.starts_with(DISPATCH)).count());
-        ThrownException { at, thread, hresult, rethrown, type_name: type_name.clone(), message: message.clone(), frames }
+        let frames = self.frames.resolve(symbols).skip_while(|frame| frame.starts_with(DISPATCH)).collect();
+        ThrownException { frames, ..self.exception.clone() }
     }
 }
 
@@ -122,7 +115,7 @@ pub struct ExceptionType {
 }
 
 /// A single exception.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ThrownException {
     /// Time, in nanoseconds since the start of the session.
     pub at: i64,

@@ -95,14 +95,8 @@ impl fmt::Display for Outcome {
 impl Outcome {
     /// Parses a status code.
     pub(super) fn from_text(text: Utf16<'_>) -> Self {
-        let mut status: u16 = 0;
-        for c in text.chars() {
-            let Some(next) = c.to_digit(10).and_then(|digit| status.checked_mul(10)?.checked_add(u16::try_from(digit).ok()?)) else {
-                return Self::Unknown;
-            };
-            status = next;
-        }
-        Self::Status(status)
+        let status = text.chars().try_fold(0_u16, |status, c| status.checked_mul(10)?.checked_add(c.to_digit(10)? as u16));
+        status.map_or(Self::Unknown, Self::Status)
     }
 
     /// Reads the outcome from the stop event of a request (System.Net.Http, .NET 8): its status, or -1 if there was no response.

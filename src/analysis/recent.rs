@@ -10,6 +10,7 @@ use crate::nettrace::{Event, Metadata, ThreadId};
 use crate::sorting::CompactSort;
 
 use super::Symbols;
+use super::event_context::Frames;
 use super::event_text::{Described, describe};
 use super::filter::LiveEventFilter;
 
@@ -42,7 +43,7 @@ pub(super) struct Recent {
 #[derive(Debug)]
 struct Kept {
     event: Arc<SingleEvent>,
-    frames: Vec<u64>,
+    frames: Frames,
     /// Frame names, and the number of known method bodies when they were resolved.
     stack: Option<(usize, Arc<[String]>)>,
 }
@@ -163,12 +164,12 @@ impl Recent {
             activity: Some(event.activity_id()).filter(|activity| *activity != [0; 16]),
         };
         // Reuse the buffer of the oldest event.
-        let mut frames =
-            if self.ring.len() >= MAX_EVENTS { self.ring.pop_front().map(|kept| kept.frames).unwrap_or_default() } else { Vec::new() };
-        frames.clear();
-        if let Some(stack) = event.stack() {
-            frames.extend(stack.frames().take(FRAMES));
-        }
+        let mut frames = if self.ring.len() >= MAX_EVENTS {
+            self.ring.pop_front().map(|kept| kept.frames).unwrap_or_default()
+        } else {
+            Frames::default()
+        };
+        frames.set(event.stack(), FRAMES);
         self.ring.push_back(Kept { event: Arc::new(single), frames, stack: None });
     }
 
@@ -177,7 +178,7 @@ impl Recent {
         let line = |kept: &mut Kept| {
             let stack = match &kept.stack {
                 Some((known, stack)) if *known == bodies || *known == usize::MAX => stack.clone(),
-                _ => symbols.frame_names(&kept.frames).collect(),
+                _ => kept.frames.resolve(symbols).collect(),
             };
             // A fully resolved stack does not change any more.
             let known = if stack.iter().any(|name| name.starts_with("0x")) { bodies } else { usize::MAX };

@@ -109,11 +109,7 @@ impl Amounts {
     fn add(&mut self, at: i64, kind: AllocationKind, type_name: Utf16<'_>, bytes: u64, size: u64) {
         self.events += 1;
         self.bytes = self.bytes.saturating_add(bytes);
-        let of_kind = &mut self.by_kind[match kind {
-            AllocationKind::Small => 0,
-            AllocationKind::Large => 1,
-            AllocationKind::Pinned => 2,
-        }];
+        let of_kind = &mut self.by_kind[kind as usize];
         *of_kind = of_kind.saturating_add(bytes);
         self.over_time.add(at, bytes as f64);
         self.types.row(type_name.as_bytes()).add(bytes, 1, size);

@@ -135,7 +135,7 @@ impl Gc {
     pub(super) fn feed(&mut self, context: &EventContext<'_>, symbols: &Symbols) -> Option<()> {
         let (at, thread) = (context.at, context.event.capture_thread());
         match context.kind {
-            EventKind::SuspendBegin => self.pauses.suspend(at, thread, context.payload()?),
+            EventKind::SuspendBegin => _ = self.pauses.suspensions.begin(at, thread, context.payload()?),
             EventKind::RestartEnd => self.pauses.restarted(at, thread),
             EventKind::GcStart => self.collections.start(at, context.payload()?),
             EventKind::GcEnd => self.collections.end(at, thread, context.payload()?),
@@ -163,7 +163,7 @@ impl Gc {
     }
 
     pub(super) fn lost(&mut self, capture_thread: ThreadId) {
-        self.pauses.lost(capture_thread);
+        self.pauses.suspensions.lost(capture_thread);
         self.collections.lost(capture_thread);
     }
 

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use crate::clr::payload::SuspendBegin;
 use crate::nettrace::ThreadId;
 
 use super::super::distribution::Distribution;
@@ -15,7 +14,7 @@ const RECENT: usize = 1024;
 /// Counts and measures pauses.
 #[derive(Debug)]
 pub(super) struct Pauses {
-    suspensions: Suspensions,
+    pub(super) suspensions: Suspensions,
     times: Distribution,
     total: Timeline,
     longest: Timeline,
@@ -52,10 +51,6 @@ impl Default for Pauses {
 }
 
 impl Pauses {
-    pub(super) fn suspend(&mut self, at: i64, thread: ThreadId, begin: SuspendBegin) {
-        self.suspensions.begin(at, thread, begin);
-    }
-
     /// Handles the end of a restart: all threads are running again.
     pub(super) fn restarted(&mut self, at: i64, thread: ThreadId) {
         let Some(pause) = self.suspensions.end(at, thread) else { return };
@@ -71,10 +66,6 @@ impl Pauses {
     /// Returns the latest pauses, oldest first.
     pub(super) fn recent(&self) -> impl Iterator<Item = &Pause> {
         self.recent.iter()
-    }
-
-    pub(super) fn lost(&mut self, thread: ThreadId) {
-        self.suspensions.lost(thread);
     }
 
     pub(super) fn snapshot(&self, now: i64) -> PauseSnapshot {
