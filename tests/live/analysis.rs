@@ -278,8 +278,8 @@ fn counters_and_meters_report_published_values() {
         let rate = a.rate.unwrap() + b.rate.unwrap();
         assert!((latency.count.unwrap() as f64 - rate).abs() < 5.0, "one is recorded for every hit: {latency:?} {rate}");
         let stats = counters.stats;
-        assert!(stats.working_set.unwrap() > 1e7 && stats.heap.unwrap() > 1e4 && stats.cpu_percent.is_some() && stats.exceptions.is_some());
-        assert!(of("assembly-count", "").value.unwrap() > 5.0);
+        assert!(stats.heap.unwrap() > 1e4 && stats.cpu_percent.is_some() && stats.exceptions.is_some());
+        assert!(of("working-set", "").value.unwrap() > 10.0 && of("assembly-count", "").value.unwrap() > 5.0);
         // Older versions have no meter of their own.
         assert!(runtime.major() < 9 || of("dotnet.assembly.count", "").value.unwrap() > 5.0);
         assert_eq!(refused.snapshot(0).counters.notices, [MeterNotice::OtherSession("first".into())]);

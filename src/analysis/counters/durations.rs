@@ -8,8 +8,8 @@ use super::series::Reading;
 use crate::sorting::CompactSort;
 
 /// Meters and histograms of incoming and outgoing requests; the unit is seconds.
-const SERVED: (&str, &str) = ("Microsoft.AspNetCore.Hosting", "http.server.request.duration");
-const SENT: (&str, &str) = ("System.Net.Http", "http.client.request.duration");
+pub(super) const SERVED: (&str, &str) = ("Microsoft.AspNetCore.Hosting", "http.server.request.duration");
+pub(super) const SENT: (&str, &str) = ("System.Net.Http", "http.client.request.duration");
 /// The quantiles published by the library.
 const QUANTILES: [f64; 3] = [0.5, 0.95, 0.99];
 /// Share of requests by which a merged quantile may be off, so that a few requests of one combination do not raise it to the next step.
@@ -34,34 +34,16 @@ pub struct RequestDurations {
 }
 
 /// Merges the combinations of each interval.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Durations {
-    histogram: (&'static str, &'static str),
     current: Vec<(u64, [f64; 3])>,
     history: VecDeque<RequestDurations>,
     is_published: bool,
 }
 
 impl Durations {
-    /// Creates the history of incoming requests.
-    pub(super) fn served() -> Self {
-        Self::of(SERVED)
-    }
-
-    /// Creates the history of outgoing requests.
-    pub(super) fn sent() -> Self {
-        Self::of(SENT)
-    }
-
-    fn of(histogram: (&'static str, &'static str)) -> Self {
-        Self { histogram, current: Vec::new(), history: VecDeque::new(), is_published: false }
-    }
-
-    /// Adds a combination if it belongs to this histogram.
-    pub(super) fn add(&mut self, meter: &str, instrument: &str, reading: &Reading) {
-        if (meter, instrument) != self.histogram {
-            return;
-        }
+    /// Adds a combination.
+    pub(super) fn add(&mut self, reading: &Reading) {
         self.is_published = true;
         let quantile = |share: f64| Some(reading.quantiles.iter().find(|(other, _)| *other == share)?.1);
         if let (Some(count @ 1..), [Some(p50), Some(p95), Some(p99)]) = (reading.count, QUANTILES.map(quantile))
@@ -118,9 +100,9 @@ mod tests {
 
     #[test]
     fn interval_that_never_ends_is_bounded() {
-        let mut durations = Durations::served();
+        let mut durations = Durations::default();
         let reading = Reading { count: Some(1), quantiles: QUANTILES.map(|share| (share, 1.0)).to_vec(), ..Reading::default() };
-        (0..=COMBINATIONS).for_each(|_| durations.add(SERVED.0, SERVED.1, &reading));
+        (0..=COMBINATIONS).for_each(|_| durations.add(&reading));
         assert_eq!(durations.current.len(), COMBINATIONS);
     }
 

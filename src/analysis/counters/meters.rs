@@ -7,7 +7,7 @@ use crate::sorting::CompactSort;
 use crate::wire::Utf16;
 
 use super::super::event_context::EventContext;
-use super::durations::Durations;
+use super::durations::{Durations, SENT, SERVED};
 use super::number::{number, pairs};
 use super::series::{CounterKind, CounterSource, Identity, Series};
 use super::{CounterSession, Store};
@@ -21,19 +21,13 @@ const NON_MONOTONIC_COUNTERS: (&str, [&str; 2]) =
     ("System.Runtime", ["dotnet.thread_pool.queue.length", "dotnet.thread_pool.thread.count"]);
 
 /// Reads the events of meters.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Meters {
     pub(super) all_reported: bool,
     pub(super) notices: Vec<MeterNotice>,
     interval_s: Option<f64>,
     pub(super) served: Durations,
     pub(super) sent: Durations,
-}
-
-impl Default for Meters {
-    fn default() -> Self {
-        Self { all_reported: false, notices: Vec::new(), interval_s: None, served: Durations::served(), sent: Durations::sent() }
-    }
 }
 
 /// A problem that affects the values of meters.
@@ -199,8 +193,10 @@ impl Meters {
         reading.total_count = reading.total_count.saturating_add(reading.count.unwrap_or(0));
         reading.total_sum += reading.sum.unwrap_or(0.0);
         series.record();
-        for durations in [&mut self.served, &mut self.sent] {
-            durations.add(&series.identity.group, &series.identity.name, &series.reading);
+        match (series.identity.group.as_str(), series.identity.name.as_str()) {
+            SERVED => self.served.add(&series.reading),
+            SENT => self.sent.add(&series.reading),
+            _ => {}
         }
     }
 

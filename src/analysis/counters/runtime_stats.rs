@@ -8,8 +8,6 @@ use super::series::CounterSnapshot;
 pub struct RuntimeStats {
     /// CPU usage, in percent of all processors.
     pub cpu_percent: Option<f64>,
-    /// Working set, in bytes.
-    pub working_set: Option<f64>,
     /// GC heap size, in bytes.
     pub heap: Option<f64>,
     /// Allocation rate, in bytes per second.
@@ -25,8 +23,6 @@ pub struct RuntimeStats {
     pub contentions: Option<f64>,
     /// Thread pool queue length.
     pub queue_length: Option<f64>,
-    /// Number of thread pool threads.
-    pub pool_threads: Option<f64>,
 }
 
 const GROUP: &str = "System.Runtime";
@@ -57,7 +53,6 @@ impl RuntimeStats {
         let are_collecting = !of("gen-0-gc-count").any(is_idle);
         Self {
             cpu_percent: value("cpu-usage").or_else(cpu),
-            working_set: value("working-set").map(|mb| mb * MEGABYTE).or_else(|| values("dotnet.process.memory.working_set")),
             heap: value("gc-heap-size").map(|mb| mb * MEGABYTE).or_else(|| values("dotnet.gc.last_collection.heap.size")),
             allocation_rate: rate("alloc-rate").or_else(|| rates("dotnet.gc.heap.total_allocated")),
             gc_time_percent: value("time-in-gc")
@@ -68,7 +63,6 @@ impl RuntimeStats {
             exceptions: rate("exception-count").or_else(|| rates("dotnet.exceptions")),
             contentions: rate("monitor-lock-contention-count").or_else(|| rates("dotnet.monitor.lock_contentions")),
             queue_length: value("threadpool-queue-length").or_else(|| values("dotnet.thread_pool.queue.length")),
-            pool_threads: value("threadpool-thread-count").or_else(|| values("dotnet.thread_pool.thread.count")),
         }
     }
 }
