@@ -60,36 +60,30 @@ impl Cause {
         Self::Waiting,
     ];
 
+    /// Returns the display name, and the name in JSON.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Cpu => ("CPU", "cpu"),
+            Self::CpuWait => ("Waiting for CPU", "cpu-wait"),
+            Self::Logging => ("Logging", "logging"),
+            Self::Gc => ("GC and heap", "gc"),
+            Self::Jit => ("JIT", "jit"),
+            Self::Locks => ("Lock contention", "locks"),
+            Self::ThreadPool => ("Thread pool", "thread-pool"),
+            Self::Exceptions => ("Exceptions", "exceptions"),
+            Self::Http => ("HTTP", "http"),
+            Self::Waiting => ("Other waiting", "waiting"),
+        }
+    }
+
     /// Returns the display name.
     pub fn title(self) -> &'static str {
-        match self {
-            Self::Cpu => "CPU",
-            Self::CpuWait => "Waiting for CPU",
-            Self::Logging => "Logging",
-            Self::Gc => "GC and heap",
-            Self::Jit => "JIT",
-            Self::Locks => "Lock contention",
-            Self::ThreadPool => "Thread pool",
-            Self::Exceptions => "Exceptions",
-            Self::Http => "HTTP",
-            Self::Waiting => "Other waiting",
-        }
+        self.names().0
     }
 
     /// Returns the name in JSON.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::CpuWait => "cpu-wait",
-            Self::Logging => "logging",
-            Self::Gc => "gc",
-            Self::Jit => "jit",
-            Self::Locks => "locks",
-            Self::ThreadPool => "thread-pool",
-            Self::Exceptions => "exceptions",
-            Self::Http => "http",
-            Self::Waiting => "waiting",
-        }
+        self.names().1
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sources of data, and what is needed to record them: explains why data is missing.
 
-use crate::clr::{RUNTIME_PROVIDER, profile};
+use crate::clr::{RUNTIME_PROVIDER, SAMPLE_PROFILER, profile};
 
 /// A source of data in a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,54 +47,33 @@ impl Source {
         !matches!(self, Self::Samples | Self::Compilation | Self::Assemblies)
     }
 
-    /// Returns provider, keyword and level (reference: .NET runtime provider, keywords).
-    fn needs(self) -> (&'static str, u64, u32) {
+    /// Returns the name of the events, the profile intended for them, and provider, keyword and level that they need (reference: .NET runtime
+    /// provider, keywords).
+    fn row(self) -> (&'static str, &'static str, (&'static str, u64, u32)) {
         match self {
-            Self::Collections => (RUNTIME_PROVIDER, 0x1, 4),
-            Self::Allocations => (RUNTIME_PROVIDER, 0x1, 5),
-            Self::Exceptions => (RUNTIME_PROVIDER, 0x8000, 2),
-            Self::Contention => (RUNTIME_PROVIDER, 0x4000, 4),
-            Self::ThreadPool => (RUNTIME_PROVIDER, 0x1_0000, 4),
-            Self::Samples => ("Microsoft-DotNETCore-SampleProfiler", 0, 4),
+            Self::Collections => ("collections", "dotnet-common", (RUNTIME_PROVIDER, 0x1, 4)),
+            Self::Allocations => ("allocations", "gc-verbose", (RUNTIME_PROVIDER, 0x1, 5)),
+            Self::Exceptions => ("exceptions", "exceptions", (RUNTIME_PROVIDER, 0x8000, 2)),
+            Self::Contention => ("lock contention", "contention", (RUNTIME_PROVIDER, 0x4000, 4)),
+            Self::ThreadPool => ("thread pool events", "threadpool", (RUNTIME_PROVIDER, 0x1_0000, 4)),
+            Self::Samples => ("samples", "cpu", (SAMPLE_PROFILER, 0, 4)),
             // Messages as text, or with their fields.
-            Self::Logs => ("Microsoft-Extensions-Logging", 0xc, 4),
-            Self::Activities => ("System.Net.Http", 0, 4),
+            Self::Logs => ("log messages", "logs", ("Microsoft-Extensions-Logging", 0xc, 4)),
+            Self::Activities => ("requests", "http", ("System.Net.Http", 0, 4)),
             // EventPipe writes method events only at level verbose, regardless of the manifest (seen on 3.1, 8, 9 and 10).
-            Self::Compilation => (RUNTIME_PROVIDER, 0x10, 5),
-            Self::Assemblies => (RUNTIME_PROVIDER, 0x8, 4),
+            Self::Compilation => ("compiled methods", "startup", (RUNTIME_PROVIDER, 0x10, 5)),
+            Self::Assemblies => ("assembly loads", "dotnet-common", (RUNTIME_PROVIDER, 0x8, 4)),
         }
     }
 
     /// Returns the name of the events.
     pub fn events(self) -> &'static str {
-        match self {
-            Self::Collections => "collections",
-            Self::Allocations => "allocations",
-            Self::Exceptions => "exceptions",
-            Self::Contention => "lock contention",
-            Self::ThreadPool => "thread pool events",
-            Self::Samples => "samples",
-            Self::Logs => "log messages",
-            Self::Activities => "requests",
-            Self::Compilation => "compiled methods",
-            Self::Assemblies => "assembly loads",
-        }
+        self.row().0
     }
 
     /// Returns the profile intended for this source.
     pub fn profile(self) -> &'static str {
-        match self {
-            Self::Collections => "dotnet-common",
-            Self::Allocations => "gc-verbose",
-            Self::Exceptions => "exceptions",
-            Self::Contention => "contention",
-            Self::ThreadPool => "threadpool",
-            Self::Samples => "cpu",
-            Self::Logs => "logs",
-            Self::Activities => "http",
-            Self::Assemblies => "dotnet-common",
-            Self::Compilation => "startup",
-        }
+        self.row().1
     }
 
     /// Returns whether a recording with these profiles, as in [`Recording::what`](crate::model::Recording::what), can contain this source;
@@ -104,7 +83,7 @@ impl Source {
         if what.is_empty() {
             return None;
         }
-        let (name, keyword, level) = self.needs();
+        let (_, _, (name, keyword, level)) = self.row();
         let mut found = false;
         for word in what {
             let enables = |provider: &crate::ipc::Provider| {

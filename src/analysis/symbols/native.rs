@@ -40,34 +40,29 @@ impl Origin {
         NATIVE.iter().find(is_of).map_or(Self::Native, |(.., origin)| *origin)
     }
 
+    /// Returns the name of the origin, and the prefix of its functions; empty if they have none.
+    fn row(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Managed => ("managed", ""),
+            Self::Native => ("native", "[n] "),
+            Self::Gc => ("GC", "[gc] "),
+            Self::Jit => ("JIT", "[jit] "),
+            Self::Allocation => ("alloc", "[alloc] "),
+            Self::Exception => ("exception", "[ex] "),
+            Self::Kernel => ("kernel", "[k] "),
+            Self::Stub => ("stub", "[stub] "),
+            Self::Unknown => ("unknown", ""),
+        }
+    }
+
     /// Returns the name with a prefix for its origin, in the style of perf: `[k] do_syscall_64`. .NET methods have no prefix.
     pub fn label(self, name: &str) -> String {
-        let sign = match self {
-            Self::Managed | Self::Unknown => return name.to_owned(),
-            Self::Native => "n",
-            Self::Gc => "gc",
-            Self::Jit => "jit",
-            Self::Allocation => "alloc",
-            Self::Exception => "ex",
-            Self::Kernel => "k",
-            Self::Stub => "stub",
-        };
-        format!("[{sign}] {name}")
+        format!("{}{name}", self.row().1)
     }
 
     /// Returns the name of the origin.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Managed => "managed",
-            Self::Native => "native",
-            Self::Gc => "GC",
-            Self::Jit => "JIT",
-            Self::Allocation => "alloc",
-            Self::Exception => "exception",
-            Self::Kernel => "kernel",
-            Self::Stub => "stub",
-            Self::Unknown => "unknown",
-        }
+        self.row().0
     }
 }
 
