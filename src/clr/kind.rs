@@ -188,23 +188,28 @@ impl EventKind {
 
     /// Returns the kind of the events that a metadata record describes.
     pub fn of(metadata: &Metadata) -> Self {
-        match metadata.provider.as_str() {
-            RUNTIME_PROVIDER => Self::of_runtime(metadata.event_id),
-            RUNDOWN => Self::of_rundown(metadata.event_id),
-            SAMPLE_PROFILER if metadata.event_id == 0 => Self::ThreadSample,
-            EVENT_PIPE if metadata.event_id == 1 => Self::ProcessInfo,
-            METRICS => Self::Metrics,
-            TASKS => Self::of_tasks(metadata.event_id),
-            UNIVERSAL_EVENTS => Self::of_kernel(&metadata.name),
-            UNIVERSAL_SYSTEM => Self::of_system(metadata.event_id),
-            THREAD_TIMES if metadata.event_id == 1 => Self::ThreadTime,
-            SAMPLES if metadata.event_id == 1 => Self::SampleLosses,
+        match (metadata.provider.as_str(), metadata.event_id) {
+            (RUNTIME_PROVIDER, id) => Self::of_runtime(id),
+            (RUNDOWN, id) => Self::of_rundown(id),
+            (SAMPLE_PROFILER, 0) => Self::ThreadSample,
+            (EVENT_PIPE, 1) => Self::ProcessInfo,
+            (METRICS, _) => Self::Metrics,
+            (TASKS, 7 | 10 | 12) => Self::TaskScheduled,
+            (TASKS, 8 | 19) => Self::TaskStarted,
+            (UNIVERSAL_EVENTS, _) if metadata.name == "cpu" => Self::CpuSample,
+            (UNIVERSAL_EVENTS, _) if metadata.name == "cswitch" => Self::ContextSwitch,
+            (UNIVERSAL_SYSTEM, 0 | 1) => Self::ProcessName,
+            (UNIVERSAL_SYSTEM, 3) => Self::ProcessMapping,
+            (UNIVERSAL_SYSTEM, 4) => Self::ProcessSymbol,
+            (TASKS | UNIVERSAL_EVENTS | UNIVERSAL_SYSTEM, _) => Self::Other,
+            (THREAD_TIMES, 1) => Self::ThreadTime,
+            (SAMPLES, 1) => Self::SampleLosses,
             _ if metadata.name == "EventCounters" => Self::EventCounter,
             // Depending on the keywords, the same message is logged as text, as text with arguments, and as JSON.
-            LOGGING if ["FormattedMessage", "MessageJson"].contains(&metadata.name.as_str()) => Self::LogMessage,
-            LOGGING => Self::Other,
-            provider if NO_ACTIVITIES.contains(&provider) => Self::Other,
-            DIAGNOSTIC_SOURCE if metadata.name == "Event" => Self::ActivityDetail,
+            (LOGGING, _) if ["FormattedMessage", "MessageJson"].contains(&metadata.name.as_str()) => Self::LogMessage,
+            (LOGGING, _) => Self::Other,
+            (provider, _) if NO_ACTIVITIES.contains(&provider) => Self::Other,
+            (DIAGNOSTIC_SOURCE, _) if metadata.name == "Event" => Self::ActivityDetail,
             _ => Self::of_activity(metadata),
         }
     }
@@ -258,31 +263,6 @@ impl EventKind {
             153 | 154 => Self::ModuleRundown,
             155 | 156 => Self::AssemblyRundown,
             187 => Self::RuntimeInformation,
-            _ => Self::Other,
-        }
-    }
-
-    fn of_tasks(id: u32) -> Self {
-        match id {
-            7 | 10 | 12 => Self::TaskScheduled,
-            8 | 19 => Self::TaskStarted,
-            _ => Self::Other,
-        }
-    }
-
-    fn of_kernel(name: &str) -> Self {
-        match name {
-            "cpu" => Self::CpuSample,
-            "cswitch" => Self::ContextSwitch,
-            _ => Self::Other,
-        }
-    }
-
-    fn of_system(id: u32) -> Self {
-        match id {
-            0 | 1 => Self::ProcessName,
-            3 => Self::ProcessMapping,
-            4 => Self::ProcessSymbol,
             _ => Self::Other,
         }
     }
