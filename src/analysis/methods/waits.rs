@@ -7,7 +7,7 @@ use foldhash::HashMap;
 
 use super::super::Origin;
 use super::Profile;
-use super::profile::{Cell, ProfileFrame};
+use super::profile::ProfileFrame;
 use crate::nettrace::ThreadId;
 
 /// Why a thread waits for another one (on Linux: in a futex, which the runtime uses for all of these).
@@ -114,9 +114,9 @@ impl Profile {
     pub fn stuck_threads(&self, least_ns: u64) -> Vec<StuckThreads> {
         let mut places = BTreeMap::<(bool, &str), usize>::new();
         for cell in self.cells.iter().filter(|cell| cell.count.waiting_ns >= least_ns) {
-            let is_lock = match self.why(cell.node, |_| None::<()>) {
-                (_, Some(WaitReason::Lock)) => true,
-                (_, Some(WaitReason::Runtime)) => false,
+            let is_lock = match self.wait_reason(cell.node) {
+                Some(WaitReason::Lock) => true,
+                Some(WaitReason::Runtime) => false,
                 _ => continue,
             };
             let frames = self.frames_from(cell.node).filter(|frame| frame.origin == Origin::Managed);
@@ -136,7 +136,10 @@ impl Profile {
         let mut by_node = vec![None; self.nodes.len()];
         let mut found = HashMap::<ThreadId, Waits<K>>::default();
         for cell in &self.cells {
-            let why = *by_node[cell.node as usize].get_or_insert_with(|| self.why(cell.node, &kind));
+            let why = *by_node[cell.node as usize].get_or_insert_with(|| {
+                let kernel = self.frames_from(cell.node).filter(|frame| frame.origin == Origin::Kernel);
+                (kind(&kernel.map(|frame| frame.name.as_str()).collect::<Vec<_>>()), self.wait_reason(cell.node))
+            });
             let sum = found.entry(self.threads[cell.thread as usize]).or_default().entry(why).or_default();
             *sum = sum.saturating_add(cell.count.all_ns());
         }
@@ -146,9 +149,8 @@ impl Profile {
     /// Returns a copy without the waits of idle threads, and the nanoseconds of those.
     #[must_use]
     pub fn without_idle(&self) -> (Self, u64) {
-        let is_idle = |cell: &Cell| matches!(self.why(cell.node, |_| None::<()>), (_, Some(WaitReason::Idle)));
         let mut busy = self.clone();
-        let idle = busy.cells.extract_if(.., |cell| is_idle(cell));
+        let idle = busy.cells.extract_if(.., |cell| self.wait_reason(cell.node) == Some(WaitReason::Idle));
         let idle_ns = idle.fold(0_u64, |sum, cell| sum.saturating_add(cell.count.all_ns()));
         (busy, idle_ns)
     }
@@ -158,17 +160,17 @@ impl Profile {
         self.path(node).filter_map(|node| self.frame_of(node))
     }
 
-    fn why<K>(&self, node: u32, kind: impl Fn(&[&str]) -> Option<K>) -> (Option<K>, Option<WaitReason>) {
-        let frames = self.frames_from(node);
-        let (mut kernel, mut managed) = (Vec::new(), Vec::new());
-        for frame in frames {
-            match frame.origin {
-                Origin::Kernel => kernel.push(frame.name.as_str()),
-                Origin::Managed if managed.len() < CALLERS => managed.push(frame),
-                _ => {}
-            }
-        }
-        (kind(&kernel), reason(&managed))
+    /// Returns the reason for which a thread with this stack waits; `None` if it has no methods.
+    fn wait_reason(&self, node: u32) -> Option<WaitReason> {
+        let mut methods = self.frames_from(node).filter(|frame| frame.origin == Origin::Managed).take(CALLERS).peekable();
+        methods.peek()?;
+        let mut reasons = methods.map_while(|frame| reason_of(&frame.name));
+        // An idle thread waits for a signal of its own library, which is visible in its callers.
+        let Some(first) = reasons.next() else { return Some(WaitReason::Runtime) };
+        Some(reasons.fold(first, |reason, of_caller| match (reason, of_caller) {
+            (WaitReason::Signal | WaitReason::Sleep, WaitReason::Idle | WaitReason::Lock) => of_caller,
+            _ => reason,
+        }))
     }
 }
 
@@ -176,17 +178,6 @@ impl Profile {
 fn reason_of(method: &str) -> Option<WaitReason> {
     let name = method.replace('+', ".");
     METHODS.iter().find(|(_, starts)| starts.iter().any(|start| name.starts_with(start))).map(|(reason, _)| *reason)
-}
-
-/// Returns the reason for which a thread with these methods, innermost first, waits; `None` if there are no methods.
-fn reason(managed: &[&ProfileFrame]) -> Option<WaitReason> {
-    let mut reasons = managed.iter().map_while(|frame| reason_of(&frame.name));
-    // An idle thread waits for a signal of its own library, which is visible in its callers.
-    let Some(first) = reasons.next() else { return (!managed.is_empty()).then_some(WaitReason::Runtime) };
-    Some(reasons.fold(first, |reason, of_caller| match (reason, of_caller) {
-        (WaitReason::Signal | WaitReason::Sleep, WaitReason::Idle | WaitReason::Lock) => of_caller,
-        _ => reason,
-    }))
 }
 
 #[cfg(test)]
