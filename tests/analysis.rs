@@ -55,7 +55,7 @@ fn analysis_counts_match_event_counts() {
         let allocations =
             gc.allocations.map(|found| (found.ticks, found.top.iter().map(|t| t.bytes).sum::<u64>() + found.others == found.bytes));
         assert_eq!(allocations.unwrap_or((0, true)), (runtime(&[10]), true), "{name}");
-        let methods = live.methods(SampleFilter::ALL, usize::MAX);
+        let methods = live.profile().methods(SampleFilter::ALL, usize::MAX);
         assert_eq!(methods.samples.all(), events(&live, SAMPLER, &[0]), "{name}");
         let own: u64 = methods.methods.iter().map(|method| method.own.all()).sum();
         assert_eq!(own + methods.folded + methods.without_stack, methods.samples.all(), "{name}");
@@ -80,7 +80,7 @@ fn net31_capture_has_known_figures() {
     let heap = live.heap().expect("a walk over the heap");
     assert!(heap.is_exact(), "{:?}", heap.problems);
     assert_eq!((heap.objects, heap.bytes, heap.references, heap.types[0].name.as_str()), (8256, 11_704_818, 8554, "System.Byte[]"));
-    let methods = live.methods(SampleFilter::ALL, 10);
+    let methods = live.profile().methods(SampleFilter::ALL, 10);
     assert_eq!((methods.unresolved, methods.without_stack, methods.folded), (0, 0, 0));
     assert!((1_000_000..1_300_000).contains(&methods.interval_ns.expect("samples")));
     let all = live.profile().count(SampleFilter::ALL).call_tree(SampleCount::all, usize::MAX);
@@ -96,7 +96,7 @@ fn time_ranges_add_up_to_whole_recording() {
     let parts = [i64::MIN..=middle, middle + 1..=i64::MAX].map(|window| analyze(&bytes, Live::within(window)));
     let figures = |live: &Live| {
         let snapshot = live.snapshot(live.newest());
-        let methods = live.methods(SampleFilter::ALL, 1);
+        let methods = live.profile().methods(SampleFilter::ALL, 1);
         assert_eq!(methods.unresolved, 0, "methods are known in every part");
         [snapshot.totals.events, snapshot.exceptions.thrown, snapshot.gc.collections.iter().sum(), methods.samples.all()]
     };
@@ -209,7 +209,7 @@ fn repeated_events_allocate_nothing() {
     let snapshot = live.snapshot(live.newest());
     assert_eq!((snapshot.unreadable, snapshot.exceptions.thrown, snapshot.gc.pauses.count), (0, 4000, 4000));
     assert_eq!((snapshot.logs.by_level[2], snapshot.activities.operations[0].ended, snapshot.contention.ended), (4000, 4000, 4000));
-    assert_eq!((snapshot.counters.counters.len(), live.methods(SampleFilter::ALL, 1).samples.all()), (2, 4000));
+    assert_eq!((snapshot.counters.counters.len(), live.profile().methods(SampleFilter::ALL, 1).samples.all()), (2, 4000));
     assert_eq!(info.count_total, 0, "{info:?}");
 }
 
@@ -221,7 +221,7 @@ fn sample_only_analysis_matches_full_analysis() {
         let (live, sampled) = (analyze(&bytes, Live::default()), analyze(&bytes, SampledMethods::default()));
         assert!(!sampled.is_incomplete(), "{name}");
         for filter in [SampleFilter::ALL, SampleFilter::BUSY] {
-            let (all, alone) = (live.methods(filter, usize::MAX), sampled.profile().methods(filter, usize::MAX));
+            let (all, alone) = (live.profile().methods(filter, usize::MAX), sampled.profile().methods(filter, usize::MAX));
             assert_eq!(
                 (all.samples, all.unresolved, all.folded, all.cut),
                 (alone.samples, alone.unresolved, alone.folded, alone.cut),

@@ -390,7 +390,8 @@ fn results_do_not_depend_on_hash_seeds() {
             let mut live = Live::default().with_recent_events();
             decode(&bytes, &mut live);
             let snapshot = format!("{:?}", live.snapshot(live.newest()));
-            let (methods, stacks) = (live.methods(SampleFilter::ALL, usize::MAX), live.stacks(SampleFilter::ALL, usize::MAX));
+            let (methods, stacks) =
+                (live.profile().methods(SampleFilter::ALL, usize::MAX), live.profile().count(SampleFilter::ALL).stacks(usize::MAX));
             [snapshot, format!("{methods:?}"), format!("{stacks:?}"), format!("{:?}", live.heap()), format!("{:?}", live.recent())]
         };
         let first = findings();

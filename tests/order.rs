@@ -273,9 +273,9 @@ fn samples_are_paired_with_waits_of_other_blocks() {
     let (mut decoder, mut live) = (Decoder::new(Limits::default()), Live::default());
     decoder.feed(&encoder.take(), &mut live).unwrap();
     decoder.finish(&mut live);
-    let samples = live.methods(SampleFilter::ALL, 1).samples;
+    let samples = live.profile().methods(SampleFilter::ALL, 1).samples;
     assert_eq!((samples.waiting, samples.running), (1, 1));
-    assert_eq!(live.methods(SampleFilter::ALL, 1).threads[0].thread, ThreadId::of(1));
+    assert_eq!(live.profile().methods(SampleFilter::ALL, 1).threads[0].thread, ThreadId::of(1));
 }
 
 /// Real streams have marks often enough: no event is out of order, and no more are held back than a runtime writes at once.

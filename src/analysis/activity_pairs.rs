@@ -274,7 +274,7 @@ fn add_texts(subject: &mut String, values: Values<'_>, depth: u32) {
             return;
         }
         match value {
-            Value::Text(text) if !text.is_empty() && !http::is_id(&field.name) => {
+            Value::Text(text) if !text.is_empty() && !http::IDS.contains(&field.name.as_str()) => {
                 if !subject.is_empty() {
                     subject.push(' ');
                 }

@@ -13,7 +13,7 @@ const KESTREL: &str = "Microsoft-AspNetCore-Server-Kestrel";
 const LOWER_LAYER_PROVIDERS: [&str; 3] = ["System.Net.Sockets", "System.Net.Security", "System.Net.NameResolution"];
 const REQUEST: &str = "Request";
 /// Fields that differ per request or connection and do not describe the subject.
-const IDS: [&str; 5] = ["connectionId", "requestId", "httpVersion", "remoteEndPoint", "traceIdentifier"];
+pub(super) const IDS: [&str; 5] = ["connectionId", "requestId", "httpVersion", "remoteEndPoint", "traceIdentifier"];
 
 /// Role of an operation in the processing of an HTTP request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -235,11 +235,6 @@ pub(super) fn add_url(subject: &mut String, values: Values<'_>, room: usize) -> 
 fn add(subject: &mut String, text: Utf16<'_>, room: usize) {
     let room = room.saturating_sub(subject.len());
     subject.extend(text.chars().take(room));
-}
-
-/// Returns whether a field does not describe the subject of an activity.
-pub(super) fn is_id(field: &str) -> bool {
-    IDS.contains(&field)
 }
 
 /// Appends an address formatted by .NET, `InterNetwork:16:{31,144,127,0,0,1,..}` (RFC 2553 structures without their family), in the usual

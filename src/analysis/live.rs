@@ -16,7 +16,7 @@ use super::gc::Gc;
 use super::heap::{Heap, HeapSnapshot};
 use super::jit::Jit;
 use super::logs::Logs;
-use super::methods::{Methods, MethodsSnapshot, Profile, SampleFilter, StackGroup, ThreadCpu};
+use super::methods::{Methods, Profile, ThreadCpu};
 use super::rates::Rates;
 use super::recent::{Recent, RecentSnapshot};
 use super::thread_pool::ThreadPool;
@@ -88,11 +88,6 @@ impl Live {
         &self.throughput
     }
 
-    /// Returns the trace header, once it has arrived.
-    pub fn trace(&self) -> Option<&TraceHeader> {
-        self.clock.header()
-    }
-
     /// Returns the time of the newest event, in nanoseconds since the start of the session.
     pub fn newest(&self) -> i64 {
         self.newest
@@ -152,11 +147,6 @@ impl Live {
         self.recent.as_mut().map(|recent| recent.snapshot(&self.symbols)).unwrap_or_default()
     }
 
-    /// Returns the methods in which threads spend their time; at most `limit`.
-    pub fn methods(&self, filter: SampleFilter, limit: usize) -> MethodsSnapshot {
-        self.profile().methods(filter, limit)
-    }
-
     /// Returns all samples, for views by method, as a call tree, as a flame graph or by thread.
     pub fn profile(&self) -> Profile {
         self.methods.profile(&self.symbols)
@@ -170,11 +160,6 @@ impl Live {
     /// Returns the number of objects and bytes reported by the heap walk so far.
     pub fn heap_progress(&self) -> Option<(u64, u64)> {
         self.heap.progress()
-    }
-
-    /// Groups threads by stack, most frequent first; at most `limit`.
-    pub fn stacks(&self, filter: SampleFilter, limit: usize) -> Vec<StackGroup> {
-        self.profile().count(filter).stacks(limit)
     }
 
     /// Adds the CPU times of threads at a timestamp of the stream's clock; they determine how much of the preceding samples is CPU time.

@@ -256,7 +256,7 @@ impl Evidence<'_> {
     fn waiting(&self) -> Result<Found, String> {
         let time = self.thread_time().ok_or("this recording has no thread time (recorded by profile slow)")?;
         let counts = self.analysis.profile.count(SampleFilter { running: false, ..SampleFilter::ALL });
-        let locks = self.locked_ns();
+        let locks = self.lock_wait_ns(&self.stuck_threads());
         let own = Culprit::of(&counts, |samples| samples.waiting_ns);
         // Samples do not distinguish waiting for a CPU from other waits.
         let sampled: Vec<_> = counts.threads().iter().filter_map(|sampled| sampled.thread.in_process()).collect();

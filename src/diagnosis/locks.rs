@@ -54,7 +54,7 @@ impl Evidence<'_> {
     }
 
     /// Returns where application threads are blocked all the time. A wait that began before the recording and is not over has no event.
-    fn stuck_threads(&self) -> Vec<StuckThreads> {
+    pub(super) fn stuck_threads(&self) -> Vec<StuckThreads> {
         let least_ns = (self.duration() * MIN_STUCK_SHARE).max(MIN_STUCK_NS);
         let mut stuck_threads = self.analysis.profile.stuck_threads(least_ns as u64);
         let hides_locks = self.runtime.is_none_or(|major| VERSIONS_HIDING_LOCKS.contains(&major));
@@ -62,13 +62,8 @@ impl Evidence<'_> {
         stuck_threads
     }
 
-    /// Returns the time that threads waited for locks, in nanoseconds.
-    pub(super) fn locked_ns(&self) -> f64 {
-        self.lock_wait_ns(&self.stuck_threads())
-    }
-
     /// Returns the time that threads waited for locks, in nanoseconds: from events, plus the samples of threads whose wait has no event.
-    fn lock_wait_ns(&self, stuck_threads: &[StuckThreads]) -> f64 {
+    pub(super) fn lock_wait_ns(&self, stuck_threads: &[StuckThreads]) -> f64 {
         let locks = &self.analysis.snapshot.contention;
         let blocked: usize = stuck_threads.iter().filter(|stuck| stuck.is_lock).map(|stuck| stuck.threads).sum();
         locks.wait_ns as f64 + blocked.saturating_sub(locks.waiting) as f64 * self.duration()

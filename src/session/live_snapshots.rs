@@ -40,7 +40,7 @@ impl LiveSnapshots {
         names: MethodNames,
         over: bool,
     ) -> Option<RecordingAnalysis> {
-        live.trace()?;
+        live.throughput().trace()?;
         let now = Instant::now();
         let begun = *self.begun.get_or_insert(now);
         if !over && self.due.is_some_and(|due| now < due) {

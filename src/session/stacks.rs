@@ -90,7 +90,7 @@ struct FirstPass {
 
 impl FirstPass {
     fn stacks(&self) -> Vec<StackGroup> {
-        self.live.stacks(SampleFilter::ALL, usize::MAX)
+        self.live.profile().count(SampleFilter::ALL).stacks(usize::MAX)
     }
 }
 

@@ -158,7 +158,7 @@ fn snapshots(bytes: &[u8]) {
         print!("  {what} {:.0} µs", start.elapsed().as_secs_f64() * 1e6);
     };
     time("snapshot", &|| _ = black_box(live.snapshot(live.newest())));
-    time("methods", &|| _ = black_box(live.methods(SampleFilter::ALL, 200)));
+    time("methods", &|| _ = black_box(live.profile().methods(SampleFilter::ALL, 200)));
     time("profile", &|| _ = black_box(live.profile()));
     println!();
 }

@@ -86,7 +86,7 @@ fn speedscope_page_matches_report() {
     let mut live = Live::default();
     read(&fs::read(&file).unwrap(), &mut live);
     // The thread with the most samples.
-    let threads = live.methods(SampleFilter::ALL, 1).threads;
+    let threads = live.profile().methods(SampleFilter::ALL, 1).threads;
     let thread = threads[0].thread;
     let exported = export(&file, "speedscope", &["--thread", &thread.thread.to_string()]);
     let script = place.path().join("profile.js");
@@ -108,7 +108,7 @@ fn speedscope_page_matches_report() {
             shown.insert(name.clone(), (nanoseconds(own), nanoseconds(total)));
         }
     }
-    let expected = live.methods(SampleFilter { thread: Some(thread), ..SampleFilter::ALL }, 10);
+    let expected = live.profile().methods(SampleFilter { thread: Some(thread), ..SampleFilter::ALL }, 10);
     let whole = expected.samples.all_ns() as f64;
     assert!(!expected.methods.is_empty() && !shown.is_empty(), "{document}");
     for method in &expected.methods {

@@ -259,7 +259,7 @@ fn check(live: &Live, now: i64) {
     assert!(snapshot.contention.ended <= snapshot.contention.count);
     assert_eq!(snapshot.jit.by_tier.iter().map(|(_, tier)| tier.bodies).sum::<u64>(), snapshot.jit.bodies);
     assert!(snapshot.unreadable <= snapshot.totals.events);
-    let methods = live.methods(SampleFilter::ALL, usize::MAX);
+    let methods = live.profile().methods(SampleFilter::ALL, usize::MAX);
     assert_eq!(
         methods.methods.iter().map(|method| method.own.all()).sum::<u64>() + methods.folded + methods.without_stack,
         methods.samples.all()
@@ -268,7 +268,7 @@ fn check(live: &Live, now: i64) {
     let tree = live.profile().count(SampleFilter::ALL).call_tree(SampleCount::all, usize::MAX);
     let roots = tree.iter().filter(|node| node.depth == 0).map(|node| node.total.all()).sum::<u64>();
     assert_eq!(roots + methods.without_stack, methods.samples.all());
-    live.stacks(SampleFilter::BUSY, 10);
+    live.profile().count(SampleFilter::BUSY).stacks(10);
     if let Some(heap) = live.heap() {
         assert_eq!(heap.types.iter().map(|named| named.objects).sum::<u64>() + heap.others.1, heap.objects);
     }

@@ -78,7 +78,7 @@ impl Watch {
 
     /// Returns the number of samples of a thread so far.
     fn samples_of(&self, thread: u32) -> u64 {
-        let methods = self.live.lock().unwrap().methods(SampleFilter::ALL, 0);
+        let methods = self.live.lock().unwrap().profile().methods(SampleFilter::ALL, 0);
         methods.threads.iter().find(|found| found.thread == ThreadId::of(thread.into())).map_or(0, |found| found.samples.all())
     }
 
@@ -171,7 +171,7 @@ fn sample_shares_match_time_spent() {
         assert_shares(times, spent, &runtime.to_string());
 
         let live = watch.stop().await;
-        let methods = live.methods(SampleFilter::BUSY, usize::MAX);
+        let methods = live.profile().methods(SampleFilter::BUSY, usize::MAX);
         let total = |name: &str| methods.methods.iter().find(|method| method.name == name).map_or(0, |method| method.total.all()) as f64;
         let sampled = ["Known.Seventy", "Known.Twenty", "Known.Ten"].map(total);
         assert_shares(sampled, spent, &runtime.to_string());
@@ -221,14 +221,14 @@ fn second_session_resolves_method_names() {
         let program = runtime.any().start();
         let providers = vec![provider(SAMPLER, 0, Level::Informational), provider(RUNTIME, 0x38, Level::Informational)];
         let watch = Watch::start(&program, providers, Rundown::None, Live::default()).await;
-        let samples = || watch.live.lock().unwrap().methods(SampleFilter::ALL, 0).samples.all();
+        let samples = || watch.live.lock().unwrap().profile().methods(SampleFilter::ALL, 0).samples.all();
         assert!(poll(TIMEOUT, || (samples() > 1000).then_some(())).is_some(), "{runtime}: {} samples", samples());
         let nothing = vec![provider("X", 0, Level::LogAlways)];
         let rundown = Watch::start(&program, nothing, Rundown::Default, Live::symbols_only()).await.stop().await;
         let mut live = watch.stop().await;
-        let before = live.methods(SampleFilter::ALL, 1);
+        let before = live.profile().methods(SampleFilter::ALL, 1);
         live.add_symbols(&rundown.into_symbols());
-        let after = live.methods(SampleFilter::ALL, usize::MAX);
+        let after = live.profile().methods(SampleFilter::ALL, usize::MAX);
         let all = after.samples.all();
         assert!(before.unresolved * 2 > all && all > 100, "{runtime}: {before:?}");
         // A few are in code missing from every rundown: stubs, and methods that were unloaded.

@@ -25,7 +25,7 @@ fn samples(file: &Path) -> (u64, u64) {
     // It can be decoded up to its end: it is only truncated.
     decoder.feed(&fs::read(file).unwrap(), &mut live).unwrap();
     decoder.finish(&mut live);
-    let profile = live.methods(SampleFilter::ALL, 0);
+    let profile = live.profile().methods(SampleFilter::ALL, 0);
     (profile.samples.all(), profile.unresolved)
 }
 

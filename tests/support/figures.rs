@@ -19,7 +19,7 @@ pub(crate) fn of(bytes: &[u8]) -> Value {
     assert!(decoder.finish(&mut live).is_complete());
     let snapshot = live.snapshot(live.end());
     let (totals, gc, waits, jit) = (snapshot.totals, snapshot.gc, snapshot.contention, snapshot.jit);
-    let threads = live.methods(SampleFilter::ALL, 0).threads;
+    let threads = live.profile().methods(SampleFilter::ALL, 0).threads;
     let kinds = [(GcType::BLOCKING, "NonConcurrentGC"), (GcType::BACKGROUND, "BackgroundGC"), (GcType::FOREGROUND, "ForegroundGC")];
     let of_kind = |kind| gc.causes.iter().filter(|cause| cause.kind == kind).map(|cause| cause.count).sum::<u64>();
     let present = |figures: Vec<(String, u64)>| figures.into_iter().filter(|(_, count)| *count > 0).collect::<BTreeMap<_, _>>();

@@ -91,13 +91,13 @@ proptest! {
             prop_assert!(snapshot.contention.ended <= snapshot.contention.count);
             prop_assert_eq!(snapshot.jit.by_tier.iter().map(|(_, tier)| tier.bodies).sum::<u64>(), snapshot.jit.bodies);
             prop_assert!(snapshot.unreadable <= snapshot.totals.events);
-            let methods = live.methods(SampleFilter::ALL, usize::MAX);
+            let methods = live.profile().methods(SampleFilter::ALL, usize::MAX);
             prop_assert_eq!(methods.methods.iter().map(|method| method.own.all()).sum::<u64>() + methods.without_stack, methods.samples.all());
             prop_assert_eq!(methods.threads.iter().map(|thread| thread.samples.all()).sum::<u64>(), methods.samples.all());
             let tree = live.profile().count(SampleFilter::ALL).call_tree(SampleCount::all, usize::MAX);
             let roots = tree.iter().filter(|node| node.depth == 0).map(|node| node.total.all()).sum::<u64>();
             prop_assert_eq!(roots + methods.without_stack, methods.samples.all());
-            live.stacks(SampleFilter::BUSY, 10);
+            live.profile().count(SampleFilter::BUSY).stacks(10);
             if let Some(heap) = live.heap() {
                 let of_types = heap.types.iter().map(|named| named.objects).sum::<u64>() + heap.others.1;
                 prop_assert_eq!(of_types, heap.objects);

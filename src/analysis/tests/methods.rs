@@ -40,7 +40,7 @@ fn check(live: &Live) {
     assert_eq!(newest(&profile), [(1, 10, "App.Work".to_owned()), (2, 11, "0x9000".to_owned())], "a thread without a stack has no frame");
     let known = profile.without(|origin| origin == Origin::Unknown);
     assert_eq!(newest(&known)[1].2, "App.Main");
-    let all = live.methods(SampleFilter::ALL, 100);
+    let all = live.profile().methods(SampleFilter::ALL, 100);
     assert_eq!((all.samples.running, all.samples.waiting, all.unresolved, all.without_stack, all.folded), (14, 10, 1, 1, 0));
     assert_eq!(
         all.threads.iter().map(|thread| (thread.thread, thread.samples.running, thread.samples.waiting)).collect::<Vec<_>>(),
@@ -51,9 +51,9 @@ fn check(live: &Live) {
         [("App.Work", 12, 12), ("System.Threading.Thread.Sleep", 10, 10), ("0x9000", 1, 1), ("App.Main", 0, 23), ("App.Idle", 0, 10)];
     assert_eq!(found, expected, "recursion counts once, a stub is its caller's");
     assert_eq!(all.methods[0].tiers, [Tier::Tier1]);
-    let busy = live.methods(SampleFilter { thread: Some(ThreadId::of(2)), ..SampleFilter::BUSY }, 100);
+    let busy = live.profile().methods(SampleFilter { thread: Some(ThreadId::of(2)), ..SampleFilter::BUSY }, 100);
     assert_eq!((busy.samples.running, busy.samples.waiting, busy.samples.waiting_ns, busy.methods.len()), (1, 0, 0, 2));
-    assert_eq!(live.methods(SampleFilter { thread: Some(ThreadId::of(77)), ..SampleFilter::ALL }, 100).samples.all(), 0);
+    assert_eq!(live.profile().methods(SampleFilter { thread: Some(ThreadId::of(77)), ..SampleFilter::ALL }, 100).samples.all(), 0);
 
     let tree: Vec<_> = live
         .profile()
@@ -89,7 +89,7 @@ fn check(live: &Live) {
     assert_eq!(callers("App.Work"), [node(0, "App.Work", 2, 12), node(1, "App.Main", 2, 12)]);
     let sleep = "System.Threading.Thread.Sleep";
     assert_eq!(callers(sleep), [node(0, sleep, 10, 10), node(1, "App.Idle", 10, 10), node(2, "App.Main", 10, 10)]);
-    let stacks = live.stacks(SampleFilter::ALL, 2);
+    let stacks = live.profile().count(SampleFilter::ALL).stacks(2);
     assert_eq!(stacks[0].frames, ["App.Work", "App.Work", "App.Work", "App.Main"]);
     assert_eq!((stacks[0].samples.all(), &stacks[0].threads[..]), (10, &[(ThreadId::of(1), 10)][..]));
     assert_eq!(stacks[1].frames, ["System.Threading.Thread.Sleep", "App.Idle", "App.Main"]);
@@ -109,13 +109,13 @@ fn method_names_may_precede_follow_or_be_added_later() {
 
     let mut live = Live::default();
     samples_only().play_to(&mut live);
-    assert_eq!(live.methods(SampleFilter::ALL, 100).unresolved, 23);
+    assert_eq!(live.profile().methods(SampleFilter::ALL, 100).unresolved, 23);
     let mut rundown = Live::symbols_only();
     let mut script = Script::new();
     program(&mut script);
     samples(&mut script);
     script.play_to(&mut rundown);
-    assert_eq!(rundown.methods(SampleFilter::ALL, 100).samples.all(), 0);
+    assert_eq!(rundown.profile().methods(SampleFilter::ALL, 100).samples.all(), 0);
     live.add_symbols(&rundown.into_symbols());
     check(&live);
 }
@@ -138,7 +138,7 @@ fn stuck_threads_are_found() {
         sample(&mut script, tick * MS, 6, MANAGED, &[0x2030, 0x1010]);
     }
     let mut live = script.play();
-    let begin = live.trace().unwrap().sync_ticks;
+    let begin = live.throughput().trace().unwrap().sync_ticks;
     live.add_cpu_times(begin + 100 * MS, (1..=6).map(|thread| (thread, if thread == 6 { 100_000_000 } else { 0 })).collect());
     live.apply_cpu_times();
     let stuck_threads: Vec<_> =
@@ -160,7 +160,7 @@ fn stack_ids_are_reset_at_sequence_points() {
     sample(&mut script, 0, 1, MANAGED, &[0x1001]);
     script.sequence_point(0);
     sample(&mut script, MS, 1, MANAGED, &[0x2001]);
-    let methods = script.play().methods(SampleFilter::ALL, 100);
+    let methods = script.play().profile().methods(SampleFilter::ALL, 100);
     assert_eq!(methods.methods.iter().map(|method| method.own.all()).collect::<Vec<_>>(), [1, 1]);
     assert_eq!(methods.interval_ns, Some(1_000_000));
 }
@@ -176,7 +176,7 @@ fn a_thread_waiting_for_a_lock_does_not_run() {
     sample(&mut script, 2 * MS, 2, EXTERNAL, &[0x2001]);
     script.event(lock(91, 0), 3 * MS, 1, 1, Bytes::default().u8(0).u16(0));
     sample(&mut script, 4 * MS, 1, EXTERNAL, &[0x2001]);
-    let samples = script.play().methods(SampleFilter::ALL, 1).samples;
+    let samples = script.play().profile().methods(SampleFilter::ALL, 1).samples;
     assert_eq!((samples.running, samples.waiting, samples.waiting_ns), (3, 1, 2_000_000));
 }
 
@@ -195,7 +195,7 @@ fn sample_shares_are_weighted_by_time() {
     (0..200).for_each(|_| round(&mut script, MS, 0x2001));
     (0..50).for_each(|_| round(&mut script, 3 * MS, 0x3001));
     round(&mut script, 10_000 * MS, 0x3001);
-    let methods = script.play().methods(SampleFilter::BUSY, 10);
+    let methods = script.play().profile().methods(SampleFilter::BUSY, 10);
     let of = |name: &str| methods.methods.iter().find(|method| method.name == name).unwrap().own;
     let (work, idle) = (of("App.Work"), of("App.Idle"));
     assert_eq!((work.running, work.running_ns), (200, 200_000_000));
@@ -217,10 +217,10 @@ fn truncated_stacks_are_distinguished() {
     sample(&mut script, MS, 1, MANAGED, &deep(100));
     sample(&mut script, 2 * MS, 2, EXTERNAL, &[vec![0x4001], vec![0x2050; 99]].concat());
     let live = script.play();
-    let cut = live.methods(SampleFilter::ALL, 10).cut;
+    let cut = live.profile().methods(SampleFilter::ALL, 10).cut;
     assert_eq!((cut.running, cut.waiting, cut.all_ns()), (1, 1, 2_000_000));
-    assert_eq!(live.methods(SampleFilter::BUSY, 10).cut.all(), 1);
-    let methods = live.methods(SampleFilter::ALL, 10).methods;
+    assert_eq!(live.profile().methods(SampleFilter::BUSY, 10).cut.all(), 1);
+    let methods = live.profile().methods(SampleFilter::ALL, 10).methods;
     let names: Vec<_> = methods.iter().map(|method| (method.name.as_str(), method.total.all())).collect();
     assert_eq!(names, [("App.Work", 3), ("System.Threading.Thread.Sleep", 1), ("App.Main", 2)], "what is missing is no method");
     let roots: Vec<_> = live
@@ -243,7 +243,7 @@ fn methods_with_equal_names_are_merged() {
     for (at, leaf) in [(0, 0x1001), (1, 0x2001), (2, 0x3001)] {
         sample(&mut script, at * MS, 1, MANAGED, &[leaf]);
     }
-    let methods = script.play().methods(SampleFilter::ALL, 10).methods;
+    let methods = script.play().profile().methods(SampleFilter::ALL, 10).methods;
     let rows: Vec<_> = methods.iter().map(|method| (method.name.as_str(), method.own.all(), method.tiers.len())).collect();
     assert_eq!(rows, [("N.List<int>.Add", 2, 1), ("N.List<string>.Add", 1, 1)]);
 }
@@ -261,7 +261,7 @@ fn too_many_stacks_are_folded() {
         }
     }
     let live = script.play();
-    let methods = live.methods(SampleFilter::ALL, usize::MAX);
+    let methods = live.profile().methods(SampleFilter::ALL, usize::MAX);
     assert_eq!(methods.samples.all(), 4000);
     assert_eq!(methods.methods[0].own.all(), 3000);
     assert!(methods.folded > 300, "{}", methods.folded);
@@ -274,7 +274,7 @@ fn threads_beyond_the_limit_are_merged() {
     for thread in 0..5000 {
         (0..40).for_each(|frame| sample(&mut script, 0, thread, MANAGED, &[0x1000 + frame]));
     }
-    let methods = script.play().methods(SampleFilter::ALL, 1);
+    let methods = script.play().profile().methods(SampleFilter::ALL, 1);
     assert_eq!((methods.samples.all(), methods.methods[0].own.all()), (200_000, 5000));
     assert_eq!(methods.threads.iter().map(|thread| thread.samples.all()).sum::<u64>(), 200_000);
     assert!(methods.threads.iter().any(|thread| thread.thread == ThreadId::OTHERS && thread.samples.all() > 30_000));
@@ -299,7 +299,7 @@ fn sampled_methods_match_the_full_analysis() {
     };
     let mut script = Script::new();
     names_last(&mut script);
-    let all = script.play().methods(SampleFilter::ALL, 100);
+    let all = script.play().profile().methods(SampleFilter::ALL, 100);
     let alone = sampled(SampledMethods::default(), names_last);
     assert!(!alone.is_incomplete());
     let found = alone.profile().methods(SampleFilter::ALL, 100);
