@@ -9,6 +9,7 @@ use crate::clr::payload::{AssemblyLoad, AssemblyLoadStop};
 use crate::sorting::CompactSort;
 
 use super::event_context::EventContext;
+use super::ranking::push_latest;
 
 /// Maximum number of assemblies.
 const ASSEMBLIES: usize = 4096;
@@ -98,11 +99,8 @@ impl Assemblies {
                 self.searches += 1;
                 if !stop.found {
                     self.failures += 1;
-                    if self.missing.len() >= MISSING {
-                        self.missing.pop_front();
-                    }
                     let (name, requested_by) = (stop.name.prefix(NAME), stop.requested_by.prefix(NAME));
-                    self.missing.push_back(MissingAssembly { at: context.at, name, requested_by });
+                    push_latest(&mut self.missing, MISSING, MissingAssembly { at: context.at, name, requested_by });
                 }
             }
             _ => {}

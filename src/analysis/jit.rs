@@ -126,10 +126,9 @@ impl Jit {
         let tier = body.tier();
         self.methods += 1;
         self.over_time.add(context.at, 1.0);
-        if let Some(of_tier) = Tier::ALL.iter().position(|known| *known == tier).and_then(|index| self.by_tier.get_mut(index)) {
-            of_tier.bodies += 1;
-            of_tier.code_bytes += u64::from(body.size);
-        }
+        let of_tier = &mut self.by_tier[tier as usize];
+        of_tier.bodies += 1;
+        of_tier.code_bytes += u64::from(body.size);
         let Some(nested) = self.compiling.get_mut(&context.thread) else { return };
         let Some(depth) = nested.iter().rposition(|begun| begun.method == body.method) else { return };
         // Nested compilations that started later on this thread without an end will not end.

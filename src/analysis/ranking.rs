@@ -1,4 +1,6 @@
-//! Keeps the heaviest of many rows in bounded memory.
+//! Keeps the heaviest of many rows, and the latest of many values, in bounded memory.
+
+use std::collections::VecDeque;
 
 use foldhash::HashMap;
 
@@ -93,6 +95,14 @@ impl<R: Row> Ranking<R> {
             None => false,
         });
     }
+}
+
+/// Appends a value, and drops the oldest one if there are already `most`.
+pub(super) fn push_latest<T>(latest: &mut VecDeque<T>, most: usize, value: T) {
+    if latest.len() >= most {
+        latest.pop_front();
+    }
+    latest.push_back(value);
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use crate::nettrace::{Loss, LossKind, ThreadId};
 use crate::sorting::CompactSort;
 
+use super::ranking::push_latest;
 use super::timeline::Timeline;
 
 /// Maximum number of individual gaps kept.
@@ -81,10 +82,7 @@ impl Rates {
             gap.count += u64::from(loss.count);
             return;
         }
-        if self.gaps.len() >= MAX_GAPS {
-            self.gaps.pop_front();
-        }
-        self.gaps.push_back(Gap { at, count: loss.count.into(), capture_thread: loss.capture_thread });
+        push_latest(&mut self.gaps, MAX_GAPS, Gap { at, count: loss.count.into(), capture_thread: loss.capture_thread });
     }
 
     pub(super) fn snapshot(&self, now: i64) -> RateSnapshot {

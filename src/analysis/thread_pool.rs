@@ -6,6 +6,7 @@ use crate::clr::EventKind;
 use crate::clr::payload::{self, AdjustmentReason, AdjustmentSample, MinMaxThreads, Workers};
 
 use super::event_context::EventContext;
+use super::ranking::push_latest;
 use super::timeline::{Merge, Timeline};
 
 /// Maximum number of individual adjustments kept.
@@ -121,7 +122,7 @@ impl Default for ThreadPool {
             blocked: 0,
             most_blocked: 0,
             blocked_over_time: Timeline::new(Merge::Max),
-            recent: VecDeque::with_capacity(RECENT),
+            recent: VecDeque::new(),
             throughput: Throughput::default(),
             bounds: None,
             enqueued: 0,
@@ -152,10 +153,7 @@ impl ThreadPool {
             self.most_blocked = self.most_blocked.max(self.blocked);
             self.blocked_over_time.add(at, f64::from(self.blocked));
         }
-        if self.recent.len() >= RECENT {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(Adjustment { at, workers, throughput: self.throughput.average(throughput), reason });
+        push_latest(&mut self.recent, RECENT, Adjustment { at, workers, throughput: self.throughput.average(throughput), reason });
     }
 }
 

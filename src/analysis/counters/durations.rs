@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use super::super::ranking::push_latest;
 use super::series::Reading;
 
 use crate::sorting::CompactSort;
@@ -45,11 +46,10 @@ impl Durations {
     /// Adds a combination.
     pub(super) fn add(&mut self, reading: &Reading) {
         self.is_published = true;
-        let quantile = |share: f64| Some(reading.quantiles.iter().find(|(other, _)| *other == share)?.1);
-        if let (Some(count @ 1..), [Some(p50), Some(p95), Some(p99)]) = (reading.count, QUANTILES.map(quantile))
+        if let (Some(count @ 1..), Some(quantiles)) = (reading.count, reading.published_quantiles())
             && self.current.len() < COMBINATIONS
         {
-            self.current.push((count, [p50, p95, p99]));
+            self.current.push((count, quantiles));
         }
     }
 
@@ -58,12 +58,9 @@ impl Durations {
         if !self.is_published {
             return;
         }
-        if self.history.len() >= HISTORY {
-            self.history.pop_front();
-        }
         let count = self.current.iter().fold(0_u64, |sum, (count, _)| sum.saturating_add(*count));
         let (quantiles, combinations) = (merge(&self.current), self.current.len());
-        self.history.push_back(RequestDurations { at, quantiles, count, combinations });
+        push_latest(&mut self.history, HISTORY, RequestDurations { at, quantiles, count, combinations });
         self.current.clear();
     }
 

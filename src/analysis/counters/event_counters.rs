@@ -7,7 +7,7 @@ use crate::wire::Utf16;
 
 use super::super::event_context::EventContext;
 use super::number::seconds;
-use super::series::{CounterKind, CounterSource, Identity, Series, Spread};
+use super::series::{CounterKind, CounterSnapshot, CounterSource, Series, Spread};
 use super::{CounterSession, Store};
 
 /// Maximum number of providers whose interval is tracked.
@@ -89,7 +89,7 @@ impl EventCounters {
         let is_sum = payload.increment.is_some();
         store.set_key([b"E", metadata.provider.as_bytes(), payload.name.as_bytes(), payload.metadata.as_bytes(), b""]);
         let series = store.series(|| {
-            Series::new(Identity {
+            Series::new(CounterSnapshot {
                 source: CounterSource::EventCounter,
                 kind: if is_sum { CounterKind::Counter } else { CounterKind::Gauge },
                 group: metadata.provider.clone(),
@@ -98,13 +98,13 @@ impl EventCounters {
                 unit: payload.unit.prefix(NAME),
                 // Tags are formatted as those of meters.
                 tags: payload.metadata.prefix(NAME).replace(':', "="),
-                rate_scale_s: None,
+                ..CounterSnapshot::default()
             })
         })?;
         // The nominal publishing interval; the measured one varies.
         let nominal_s = || Some(f64::from(payload.interval_ms()?) / 1000.0);
-        series.identity.rate_scale_s = seconds(payload.rate_scale).or_else(nominal_s).filter(|seconds| *seconds > 0.0);
         let reading = &mut series.reading;
+        reading.rate_scale_s = seconds(payload.rate_scale).or_else(nominal_s).filter(|seconds| *seconds > 0.0);
         let mut interval_s = Some(payload.interval_s).filter(|seconds| seconds.is_finite() && *seconds > 0.0);
         let mut delta = payload.increment.filter(|increment| increment.is_finite());
         if let Some(delta) = delta {

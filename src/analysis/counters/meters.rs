@@ -9,7 +9,7 @@ use crate::wire::Utf16;
 use super::super::event_context::EventContext;
 use super::durations::{Durations, SENT, SERVED};
 use super::number::{number, pairs};
-use super::series::{CounterKind, CounterSource, Identity, Series};
+use super::series::{CounterKind, CounterSnapshot, CounterSource, Series};
 use super::{CounterSession, Store};
 
 /// Maximum number of notices kept.
@@ -193,7 +193,7 @@ impl Meters {
         reading.total_count = reading.total_count.saturating_add(reading.count.unwrap_or(0));
         reading.total_sum += reading.sum.unwrap_or(0.0);
         series.record();
-        match (series.identity.group.as_str(), series.identity.name.as_str()) {
+        match (series.counter.group.as_str(), series.counter.name.as_str()) {
             SERVED => self.served.add(&series.reading),
             SENT => self.sent.add(&series.reading),
             _ => {}
@@ -213,19 +213,18 @@ impl Meters {
         let series = store.series(|| {
             let (group, name) = (fields.meter.prefix(TEXT), fields.instrument.prefix(TEXT));
             let is_non_monotonic = group == NON_MONOTONIC_COUNTERS.0 && NON_MONOTONIC_COUNTERS.1.contains(&name.as_str());
-            Series::new(Identity {
+            Series::new(CounterSnapshot {
                 source: CounterSource::Meter,
                 kind: if is_non_monotonic { CounterKind::UpDownCounter } else { kind },
                 group,
                 name,
-                display_name: String::new(),
                 unit: fields.unit.prefix(TEXT),
                 tags: fields.tags.prefix(TEXT),
-                rate_scale_s: Some(1.0),
+                ..CounterSnapshot::default()
             })
         })?;
         series.reading.at = context.at;
-        series.reading.interval_s = self.interval_s;
+        (series.reading.interval_s, series.reading.rate_scale_s) = (self.interval_s, Some(1.0));
         Some(series)
     }
 

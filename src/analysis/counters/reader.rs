@@ -4,7 +4,7 @@ use crate::clr::EventKind;
 use crate::nettrace::Event;
 
 use super::super::event_context::EventContext;
-use super::{CounterKind, Counters};
+use super::{CounterKind, CounterSnapshot, Counters};
 
 /// Reads counter values from events.
 #[derive(Debug, Default)]
@@ -36,14 +36,7 @@ impl CounterReader {
         counters.feed(&EventContext { kind, event, at, thread: event.thread(), pointer_size })?;
         let series = counters.store.series.get(counters.store.latest? as usize)?;
         let (_, value) = series.newest().filter(|(last, _)| *last == at)?;
-        let identity = &series.identity;
-        Some(CounterValue {
-            group: &identity.group,
-            name: &identity.name,
-            tags: &identity.tags,
-            unit: &identity.unit,
-            kind: identity.kind,
-            value,
-        })
+        let CounterSnapshot { group, name, tags, unit, kind, .. } = &series.counter;
+        Some(CounterValue { group, name, tags, unit, kind: *kind, value })
     }
 }

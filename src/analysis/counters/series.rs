@@ -2,13 +2,16 @@
 
 use std::collections::VecDeque;
 
+use super::super::ranking::push_latest;
+
 /// Maximum number of values in the history.
 const HISTORY: usize = 300;
 
 /// A counter.
 #[derive(Debug)]
 pub(super) struct Series {
-    pub(super) identity: Identity,
+    /// Names, unit and kind; the values are added in a snapshot.
+    pub(super) counter: CounterSnapshot,
     pub(super) reading: Reading,
     /// Whether a complete interval was read; before that there is no value.
     is_read: bool,
@@ -17,25 +20,13 @@ pub(super) struct Series {
     quantiles: VecDeque<(i64, [f64; 3])>,
 }
 
-/// Names, unit and kind of a counter.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Identity {
-    pub(super) source: CounterSource,
-    pub(super) kind: CounterKind,
-    pub(super) group: String,
-    pub(super) name: String,
-    pub(super) display_name: String,
-    pub(super) unit: String,
-    pub(super) tags: String,
-    /// Time unit of the rate, in seconds: specified by the counter, otherwise its publishing interval; `None` if neither is known.
-    pub(super) rate_scale_s: Option<f64>,
-}
-
 /// The latest values; those missing from the event are `None`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reading {
     pub(super) at: i64,
     pub(super) interval_s: Option<f64>,
+    /// Time unit of the rate, in seconds: specified by the counter, otherwise its publishing interval; `None` if neither is known.
+    pub(super) rate_scale_s: Option<f64>,
     pub(super) value: Option<f64>,
     pub(super) delta: Option<f64>,
     pub(super) total: Option<f64>,
@@ -50,18 +41,20 @@ pub(super) struct Reading {
 }
 
 /// Source of a counter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum CounterSource {
     /// A provider of EventCounters.
+    #[default]
     EventCounter,
     /// A meter of `System.Diagnostics.Metrics`.
     Meter,
 }
 
 /// Kind of a counter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum CounterKind {
     /// A value at a point in time, or the mean over an interval.
+    #[default]
     Gauge,
     /// A monotonic sum, shown as a rate.
     Counter,
@@ -103,7 +96,7 @@ pub struct HistogramReading {
 }
 
 /// A counter and its latest value. Unknown values are `None`, never 0.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct CounterSnapshot {
     /// Source of the counter.
     pub source: CounterSource,
@@ -142,15 +135,26 @@ pub struct CounterSnapshot {
     pub history: Vec<(i64, f64)>,
 }
 
+impl Reading {
+    fn quantile(&self, share: f64) -> Option<f64> {
+        self.quantiles.iter().find(|(known, _)| *known == share).map(|(_, value)| *value)
+    }
+
+    /// Returns the quantiles 0.5, 0.95 and 0.99, which the library publishes; `None` if another library publishes others.
+    pub(super) fn published_quantiles(&self) -> Option<[f64; 3]> {
+        Some([self.quantile(0.5)?, self.quantile(0.95)?, self.quantile(0.99)?])
+    }
+}
+
 impl Series {
-    pub(super) fn new(identity: Identity) -> Self {
-        Self { identity, reading: Reading::default(), is_read: false, history: VecDeque::new(), quantiles: VecDeque::new() }
+    pub(super) fn new(counter: CounterSnapshot) -> Self {
+        Self { counter, reading: Reading::default(), is_read: false, history: VecDeque::new(), quantiles: VecDeque::new() }
     }
 
     /// Reclassifies a counter whose value fell: it is not monotonic, whatever it is published as, so its value is shown instead of its rate.
     pub(super) fn mark_non_monotonic(&mut self) {
-        if self.identity.kind == CounterKind::Counter {
-            self.identity.kind = CounterKind::UpDownCounter;
+        if self.counter.kind == CounterKind::Counter {
+            self.counter.kind = CounterKind::UpDownCounter;
             // The history contains rates.
             self.history.clear();
         }
@@ -164,16 +168,18 @@ impl Series {
     /// Adds the latest reading to the history if it has a value.
     pub(super) fn record(&mut self) {
         self.is_read = true;
-        let value = match self.identity.kind {
+        let value = match self.counter.kind {
             CounterKind::Gauge | CounterKind::UpDownCounter => self.reading.value,
             CounterKind::Counter => self.rate(),
             CounterKind::Histogram => self.reading.quantiles.last().map(|(_, value)| *value),
         };
         let at = self.reading.at;
-        push(&mut self.history, value.map(|value| (at, value)));
-        let quantile = |share: f64| self.reading.quantiles.iter().find(|(known, _)| *known == share).map(|(_, value)| *value);
-        let quantiles = quantile(0.5).zip(quantile(0.95)).zip(quantile(0.99));
-        push(&mut self.quantiles, quantiles.map(|((p50, p95), p99)| (at, [p50, p95, p99])));
+        if let Some(value) = value {
+            push_latest(&mut self.history, HISTORY, (at, value));
+        }
+        if let Some(quantiles) = self.reading.published_quantiles() {
+            push_latest(&mut self.quantiles, HISTORY, (at, quantiles));
+        }
     }
 
     fn rate(&self) -> Option<f64> {
@@ -187,23 +193,16 @@ impl Series {
     }
 
     fn latest(&self) -> CounterSnapshot {
-        let Identity { source, kind, ref group, ref name, ref display_name, ref unit, ref tags, rate_scale_s } = self.identity;
-        let reading = &self.reading;
-        let median = || reading.quantiles.iter().find(|(share, _)| *share == 0.5).map(|(_, value)| *value);
+        let Self { counter, reading, .. } = self;
         let rate = self.rate();
-        let scale = rate_scale_s.or(reading.interval_s);
+        let scale = reading.rate_scale_s.or(reading.interval_s);
+        let kind = counter.kind;
         CounterSnapshot {
-            source,
-            kind,
-            group: group.clone(),
-            name: name.clone(),
-            display_name: if display_name.is_empty() { name.clone() } else { display_name.clone() },
-            unit: unit.clone(),
-            tags: tags.clone(),
+            display_name: if counter.display_name.is_empty() { &counter.name } else { &counter.display_name }.clone(),
             value: match kind {
                 CounterKind::Gauge => reading.value,
                 CounterKind::Counter | CounterKind::UpDownCounter => reading.value.or(reading.total),
-                CounterKind::Histogram => median(),
+                CounterKind::Histogram => reading.quantile(0.5),
             },
             delta: reading.delta,
             rate,
@@ -220,16 +219,7 @@ impl Series {
             interval_s: reading.interval_s,
             at: reading.at,
             history: self.history.iter().copied().collect(),
+            ..counter.clone()
         }
-    }
-}
-
-/// Appends a value, if any, and drops the oldest if the history is full.
-fn push<T>(history: &mut VecDeque<T>, value: Option<T>) {
-    if let Some(value) = value {
-        if history.len() >= HISTORY {
-            history.pop_front();
-        }
-        history.push_back(value);
     }
 }

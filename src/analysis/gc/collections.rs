@@ -8,6 +8,7 @@ use crate::clr::payload::{GcEnd, GcReason, GcStart, GcType};
 use crate::nettrace::ThreadId;
 use crate::sorting::CompactSort;
 
+use super::super::ranking::push_latest;
 use super::suspensions::Pause;
 use super::{Heap, RECENT};
 
@@ -145,21 +146,11 @@ impl Collections {
     fn close(&mut self, begin: i64, start: GcStart, ended: Ended) {
         let GcStart { number, generation, reason, kind } = start;
         let Ended { end, heap_before, heap_after, promoted } = ended;
-        if self.recent.len() >= RECENT {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(Collection {
-            number,
-            generation,
-            reason,
-            kind,
-            start: begin,
-            end,
-            pause_ns: None,
-            heap_before,
-            heap_after,
-            promoted,
-        });
+        push_latest(
+            &mut self.recent,
+            RECENT,
+            Collection { number, generation, reason, kind, start: begin, end, pause_ns: None, heap_before, heap_after, promoted },
+        );
     }
 
     pub(super) fn causes(&self) -> Vec<CollectionCount> {

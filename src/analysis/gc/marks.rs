@@ -7,6 +7,7 @@ use crate::clr::payload::{GcEnd, GcStart, GcType};
 use crate::nettrace::ThreadId;
 
 use super::super::event_context::EventContext;
+use super::super::ranking::push_latest;
 use super::suspensions::Suspensions;
 
 /// Maximum number of marks.
@@ -82,10 +83,7 @@ impl GcMarks {
         // A pause in which no collection starts belongs to the background collection; without one, the start event was lost.
         let background = self.background.map(|_| (BACKGROUND_GENERATION, false));
         let Some((generation, is_induced)) = self.started.take().or(background) else { return };
-        if self.marks.len() >= MARKS {
-            self.marks.pop_front();
-        }
-        self.marks.push_back(GcMark { at: pause.begin, pause_ns: pause.nanoseconds(), generation, is_induced });
+        push_latest(&mut self.marks, MARKS, GcMark { at: pause.begin, pause_ns: pause.nanoseconds(), generation, is_induced });
     }
 
     /// Starts another stream, in which collections in progress are unknown. The marks are kept.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use crate::nettrace::ThreadId;
 
 use super::super::distribution::Distribution;
+use super::super::ranking::push_latest;
 use super::super::timeline::{Merge, Timeline};
 use super::suspensions::{Pause, Suspensions};
 
@@ -57,10 +58,7 @@ impl Pauses {
         self.times.add(pause.nanoseconds());
         self.total.add(at, pause.nanoseconds() as f64);
         self.longest.add(at, pause.nanoseconds() as f64);
-        if self.recent.len() >= RECENT {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(pause);
+        push_latest(&mut self.recent, RECENT, pause);
     }
 
     /// Returns the latest pauses, oldest first.

@@ -21,6 +21,7 @@ use crate::nettrace::ThreadId;
 
 use super::Symbols;
 use super::event_context::EventContext;
+use super::ranking::push_latest;
 
 use samples::{Samples, ThreadState};
 use stack_cache::StackCache;
@@ -188,11 +189,8 @@ impl Methods {
     /// Adds the CPU times of threads at a time: they divide the preceding samples into running and waiting ones. They are pending until the
     /// first later sample.
     pub(super) fn add_cpu_times(&mut self, at: i64, times: ThreadCpu) {
-        if self.times.len() >= TIMES {
-            // The values are cumulative, so later ones cover the dropped interval as well.
-            self.times.pop_front();
-        }
-        self.times.push_back((at, times));
+        // The values are cumulative, so later ones cover a dropped interval as well.
+        push_latest(&mut self.times, TIMES, (at, times));
     }
 
     /// Applies all pending CPU times: no more older samples will arrive.
