@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use crate::analysis::{Live, Snapshot};
+pub(super) use crate::clr::payload::tests::Bytes;
 use crate::nettrace::{Decoder, Encoder, Field, FieldType, Limits, Metadata, NewEvent, Sink, TraceHeader};
-use crate::wire::Put;
 
 pub(super) const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 pub(super) const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
@@ -20,36 +20,6 @@ pub(super) struct Script {
     activity: [u8; 16],
     /// Distinguishes metadata records with the same name.
     pub(super) shape: u32,
-}
-
-/// Writes a payload.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Bytes(pub(super) Vec<u8>);
-
-impl Bytes {
-    pub(super) fn u8(mut self, value: u8) -> Self {
-        self.0.put_u8(value);
-        self
-    }
-    pub(super) fn u16(mut self, value: u16) -> Self {
-        self.0.put_u16(value);
-        self
-    }
-    pub(super) fn u32(mut self, value: u32) -> Self {
-        self.0.put_u32(value);
-        self
-    }
-    pub(super) fn u64(mut self, value: u64) -> Self {
-        self.0.put_u64(value);
-        self
-    }
-    pub(super) fn f64(self, value: f64) -> Self {
-        self.u64(value.to_bits())
-    }
-    pub(super) fn text(mut self, text: &str) -> Self {
-        self.0.put_utf16z(text);
-        self
-    }
 }
 
 impl Script {

@@ -32,4 +32,4 @@ pub use thread_pool::{Adjustment, AdjustmentReason, AdjustmentSample, MinMaxThre
 pub use universal::{ContextSwitch, ProcessMapping, ProcessName, ProcessSymbol, SampleLosses, ThreadTime};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -6,30 +6,30 @@ use super::*;
 use crate::wire::Put;
 
 /// Builds a payload with pointers of eight bytes.
-#[derive(Default)]
-struct Bytes(Vec<u8>);
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
 
 impl Bytes {
-    fn u8(mut self, value: u8) -> Self {
+    pub(crate) fn u8(mut self, value: u8) -> Self {
         self.0.put_u8(value);
         self
     }
-    fn u16(mut self, value: u16) -> Self {
+    pub(crate) fn u16(mut self, value: u16) -> Self {
         self.0.put_u16(value);
         self
     }
-    fn u32(mut self, value: u32) -> Self {
+    pub(crate) fn u32(mut self, value: u32) -> Self {
         self.0.put_u32(value);
         self
     }
-    fn u64(mut self, value: u64) -> Self {
+    pub(crate) fn u64(mut self, value: u64) -> Self {
         self.0.put_u64(value);
         self
     }
-    fn f64(self, value: f64) -> Self {
+    pub(crate) fn f64(self, value: f64) -> Self {
         self.u64(value.to_bits())
     }
-    fn text(mut self, text: &str) -> Self {
+    pub(crate) fn text(mut self, text: &str) -> Self {
         self.0.put_utf16z(text);
         self
     }
