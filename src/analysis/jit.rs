@@ -2,13 +2,12 @@
 
 use foldhash::HashMap;
 
-use crate::clr::EventKind;
 use crate::clr::payload::{BackgroundJit, JittingStarted, MethodBody, MethodVerbose, Tier};
+use crate::clr::{EventKind, method_name};
 use crate::nettrace::ThreadId;
 
 use super::distribution::Distribution;
 use super::event_context::EventContext;
-use super::symbols::method_name;
 use super::timeline::Timeline;
 
 /// Maximum number of threads tracked as compiling.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use foldhash::HashMap;
 
 use crate::clr::payload::{MethodBody, MethodVerbose, ModuleLoad, Tier};
-use crate::clr::{EventKind, write_method_name, write_parameters};
+use crate::clr::{EventKind, method_name, write_parameters};
 use crate::nettrace::Stack;
 use crate::wire::Utf16;
 
@@ -268,13 +268,6 @@ impl Symbols {
     fn frame_name(&self, address: u64) -> String {
         self.find(address).map_or_else(|| format!("{address:#x}"), |method| self.full_name(method))
     }
-}
-
-/// Returns type and method name in source notation, separated by a dot.
-pub(super) fn method_name(namespace: &str, name: &str) -> String {
-    let mut full = String::with_capacity(namespace.len() + 1 + name.len());
-    write_method_name(namespace, name, &mut full);
-    full
 }
 
 /// Returns the module name: the file name without extension.

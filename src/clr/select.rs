@@ -67,12 +67,15 @@ pub fn select(
     providers: &[impl AsRef<str>],
     runtime_keywords: Option<&str>,
 ) -> Result<Selection, SelectError> {
-    let mut chosen = profiles.iter().map(|name| profile(name.as_ref())).collect::<Result<Vec<_>, _>>()?;
-    if profiles.is_empty() && providers.is_empty() && runtime_keywords.is_none() {
+    let chosen = profiles.iter().map(|name| profile(name.as_ref())).collect::<Result<_, _>>()?;
+    let explicit = providers.iter().map(|spec| parse_provider(spec.as_ref())).collect::<Result<_, _>>().map_err(SelectError::Provider)?;
+    combine(chosen, explicit, runtime_keywords)
+}
+
+fn combine(mut chosen: Vec<&Profile>, explicit: Vec<Provider>, runtime_keywords: Option<&str>) -> Result<Selection, SelectError> {
+    if chosen.is_empty() && explicit.is_empty() && runtime_keywords.is_none() {
         chosen = DEFAULT_PROFILES.into_iter().map(profile).collect::<Result<_, _>>()?;
     }
-    let explicit =
-        providers.iter().map(|spec| parse_provider(spec.as_ref())).collect::<Result<Vec<_>, _>>().map_err(SelectError::Provider)?;
     let runtime = runtime_keywords.map(parse_runtime_keywords).transpose().map_err(SelectError::RuntimeKeywords)?;
 
     let mut what: Vec<String> = chosen.iter().map(|profile| profile.name.clone()).chain(explicit.iter().map(format_provider)).collect();

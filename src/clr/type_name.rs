@@ -12,26 +12,16 @@ pub enum TypeArguments {
     Full,
 }
 
-/// Writes a type name with its type arguments in angle brackets, after the type that they belong to:
+/// Returns a type name with its type arguments in angle brackets, after the type that they belong to:
 /// ``System.Collections.Generic.Dictionary`2[System.String,System.Int32]`` becomes `System.Collections.Generic.Dictionary<string, int>`. If
-/// the name has no type arguments, only their commas are written. A malformed name is written unchanged. The output is not sanitized.
-pub fn write_type_name(name: &str, arguments: TypeArguments, out: &mut String) {
-    if !name.contains('`') {
-        return out.push_str(name);
-    }
-    let start = out.len();
-    let mut parser = Parser { rest: name, arguments };
-    if parser.write(out, false, MAX_DEPTH).is_none() || !parser.rest.is_empty() {
-        out.truncate(start);
-        out.push_str(name);
-    }
-}
-
-/// Returns the output of [`write_type_name`] as a string.
+/// the name has no type arguments, only their commas are written. A malformed name is unchanged. The result is not sanitized.
 pub fn type_name(name: &str, arguments: TypeArguments) -> String {
+    if !name.contains('`') {
+        return name.to_owned();
+    }
     let mut out = String::with_capacity(name.len());
-    write_type_name(name, arguments, &mut out);
-    out
+    let mut parser = Parser { rest: name, arguments };
+    if parser.write(&mut out, false, MAX_DEPTH).is_some() && parser.rest.is_empty() { out } else { name.to_owned() }
 }
 
 /// Returns the C# keyword of a built-in type, given its full name.
