@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use crate::clr::manifest;
-use crate::nettrace::{Event, Value, Values};
+use crate::nettrace::{Event, UtcTime, Value, Values};
 
 /// Maximum number of fields of an event, of elements of an array, and of fields of an element, and maximum nesting depth of objects.
 const FIELDS: usize = 64;
@@ -177,17 +177,11 @@ fn write_guid(out: &mut String, bytes: &[u8; 16]) -> fmt::Result {
     write_hex(out, &rest[2..])
 }
 
-/// Formats a FILETIME (100 ns units since 1601) in UTC, by days since 0000-03-01.
+/// Formats a FILETIME (100 ns units since 1601) in UTC.
 fn file_time(ticks: u64) -> String {
-    let seconds = ticks / 10_000_000;
-    let (days, second) = (seconds / 86_400 + 584_694, seconds % 86_400);
-    let era_day = days % 146_097;
-    let year_of_era = (era_day - era_day / 1460 + era_day / 36_524 - era_day / 146_096) / 365;
-    let day_of_year = era_day - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let (day, month) = (day_of_year - (153 * shifted + 2) / 5 + 1, if shifted < 10 { shifted + 3 } else { shifted - 9 });
-    let year = days / 146_097 * 400 + year_of_era + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}.{:03}", second / 3600, second / 60 % 60, second % 60, ticks / 10_000 % 1000)
+    const UNIX_EPOCH_MS: i64 = 11_644_473_600_000;
+    let time = UtcTime::from_unix_ms((ticks / 10_000) as i64 - UNIX_EPOCH_MS).to_string();
+    time.trim_end_matches('Z').replace('T', " ")
 }
 
 #[cfg(test)]
