@@ -87,8 +87,6 @@ pub enum EventKind {
     MethodLoadVerbose,
     /// A method is unloaded: [`MethodBody`](super::payload::MethodBody), with or without names after it.
     MethodUnload,
-    /// A method in the rundown: [`MethodBody`](super::payload::MethodBody), without names.
-    MethodRundown,
     /// A method in the rundown: [`MethodVerbose`](super::payload::MethodVerbose).
     MethodRundownVerbose,
     /// [`JittingStarted`](super::payload::JittingStarted).
@@ -258,7 +256,6 @@ impl EventKind {
 
     fn of_rundown(id: u32) -> Self {
         match id {
-            141 | 142 => Self::MethodRundown,
             143 | 144 => Self::MethodRundownVerbose,
             153 | 154 => Self::ModuleRundown,
             155 | 156 => Self::AssemblyRundown,
