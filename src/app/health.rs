@@ -88,123 +88,113 @@ impl HealthIssue {
         }
     }
 
-    /// Returns the ratio of the figure to its threshold; `None` if the threshold is not exceeded.
-    fn excess(self, counters: &CountersSnapshot, cpu: Option<CpuUse>, thresholds: &Thresholds) -> Option<f64> {
+    /// Returns the finding if the figure exceeds its threshold: the observation, why it matters and what to do. Its severity is the ratio of the two.
+    fn finding(self, counters: &CountersSnapshot, cpu: Option<CpuUse>, thresholds: &Thresholds) -> Option<Finding> {
         let stats = &counters.stats;
         let of = |threshold| thresholds.of(threshold);
-        let excess = match self {
-            Self::GcTime => stats.gc_time_percent? / of(Threshold::GcTime),
-            Self::Exceptions => stats.exceptions? / of(Threshold::Exceptions),
+        let counter = |name| runtime_counter(counters, name);
+        let (excess, finding) = match self {
+            Self::GcTime => {
+                let percent = stats.gc_time_percent?;
+                (percent / of(Threshold::GcTime), gc_time_finding(percent / 100.0, thresholds))
+            }
+            Self::Exceptions => {
+                let rate = stats.exceptions?;
+                (rate / of(Threshold::Exceptions), exceptions_finding(rate, "", thresholds))
+            }
             Self::Queue => {
-                let counter = |name| runtime_counter(counters, name);
                 let history = &counter("threadpool-queue-length").or_else(|| counter("dotnet.thread_pool.queue.length"))?.history;
-                // A single burst of work is no issue.
-                let least = min_of_latest(history, QUEUE_VALUES)?;
-                let threshold = of(Threshold::QueueLength);
-                return (least >= threshold).then_some(least / threshold);
-            }
-            Self::Contention => return lock_contention(counters, thresholds).map(|(excess, _)| excess).filter(|excess| *excess > 1.0),
-            // Induced collections are an issue of their own.
-            Self::FullCollections => (stats.collections[2]? - induced_rate(counters).unwrap_or(0.0)) / of(Threshold::Gen2Collections),
-            Self::InducedCollections => induced_rate(counters)? / of(Threshold::InducedCollections),
-            Self::JitTime => {
-                let least = min_of_latest(&runtime_counter(counters, "time-in-jit")?.history, JIT_VALUES)?;
-                // Milliseconds per second are tenths of a percent.
-                let threshold = of(Threshold::JitTime) * 10.0;
-                return (least >= threshold).then_some(least / threshold);
-            }
-            Self::FailedRequests => failed_requests(counters)? / thresholds.share(Threshold::FailedRequests),
-            Self::SlowRequests => slow_requests(counters)? / of(Threshold::SlowRequests),
-            Self::SlowSentRequests => slow_sent_requests(counters)? / of(Threshold::SlowRequests),
-            Self::HeapGrowth => {
-                let (from, to, _) = gen2_growth(counters, thresholds)?;
-                to / from.max(1.0) / thresholds.heap_growth()
-            }
-            Self::CpuLimit => return throttling_excess(&cpu?, thresholds),
-            Self::CpuWait => return cpu_wait_excess(&cpu?, thresholds),
-        };
-        (excess > 1.0).then_some(excess)
-    }
-
-    /// Returns the finding: the observation, why it matters and what to do.
-    pub fn finding(self, counters: &CountersSnapshot, cpu: Option<CpuUse>, thresholds: &Thresholds) -> Finding {
-        let stats = &counters.stats;
-        let finding = match self {
-            Self::GcTime => gc_time_finding(stats.gc_time_percent.unwrap_or(0.0) / 100.0, thresholds),
-            Self::Exceptions => exceptions_finding(stats.exceptions.unwrap_or(0.0), "", thresholds),
-            Self::Queue => {
                 let text = match stats.queue_length.unwrap_or(0.0).max(0.0) as u64 {
                     1 => "1 work item waits".to_owned(),
                     length => format!("{} work items wait", Count(length)),
                 };
-                thread_pool_finding(text, "the thread pool does not keep up")
+                // A single burst of work is no issue.
+                let excess = min_of_latest(history, QUEUE_VALUES)? / of(Threshold::QueueLength);
+                (excess, thread_pool_finding(text, "the thread pool does not keep up"))
             }
             Self::Contention => {
-                let text = lock_contention(counters, thresholds).map(|(_, text)| text).unwrap_or_default();
-                finding(Tab::Threads, text, "lock contention limits throughput", "waiting methods")
+                let (excess, text) = lock_contention(counters, thresholds)?;
+                (excess, finding(Tab::Threads, text, "lock contention limits throughput", "waiting methods"))
             }
             Self::FullCollections => {
-                let text = format!("{} gen 2 collections", CountRate(stats.collections[2].unwrap_or(0.0)));
-                Finding { live: ALLOCATIONS_ADVICE, ..finding(Tab::Gc, text, "large or long-lived objects allocated continuously", "why") }
+                let rate = stats.collections[2]?;
+                let finding = finding(
+                    Tab::Gc,
+                    format!("{} gen 2 collections", CountRate(rate)),
+                    "large or long-lived objects allocated continuously",
+                    "why",
+                );
+                // Induced collections are an issue of their own.
+                let excess = (rate - induced_rate(counters).unwrap_or(0.0)) / of(Threshold::Gen2Collections);
+                (excess, Finding { live: ALLOCATIONS_ADVICE, ..finding })
             }
             Self::InducedCollections => {
-                let text = format!("{} induced GCs", CountRate(induced_rate(counters).unwrap_or(0.0)));
-                finding(Tab::Gc, text, "the program calls GC.Collect", "why")
+                let rate = induced_rate(counters)?;
+                let text = format!("{} induced GCs", CountRate(rate));
+                (rate / of(Threshold::InducedCollections), finding(Tab::Gc, text, "the program calls GC.Collect", "why"))
             }
             Self::JitTime => {
-                // Milliseconds per second.
-                let newest = runtime_counter(counters, "time-in-jit").and_then(|counter| counter.history.last()).map_or(0.0, |(_, ms)| *ms);
-                let text = format!("{} of a core is spent in JIT", Percent(newest / 1000.0));
-                Finding {
-                    live: Some((Action::Profiles, ", startup: methods")),
-                    ..finding(Tab::Jit, text, "code is compiled or loaded continuously", "")
-                }
+                let history = &counter("time-in-jit")?.history;
+                // Milliseconds per second are tenths of a percent.
+                let excess = min_of_latest(history, JIT_VALUES)? / (of(Threshold::JitTime) * 10.0);
+                let text = format!("{} of a core is spent in JIT", Percent(history.last()?.1 / 1000.0));
+                let finding = finding(Tab::Jit, text, "code is compiled or loaded continuously", "");
+                (excess, Finding { live: Some((Action::Profiles, ", startup: methods")), ..finding })
             }
             Self::FailedRequests => {
-                let text = format!("{} of requests fail", Percent(failed_requests(counters).unwrap_or(0.0)));
-                Finding { live: ROUTES_ADVICE, ..finding(Tab::Http, text, "HTTP status 5xx", "") }
+                let share = failed_requests(counters)?;
+                let finding = finding(Tab::Http, format!("{} of requests fail", Percent(share)), "HTTP status 5xx", "");
+                (share / thresholds.share(Threshold::FailedRequests), Finding { live: ROUTES_ADVICE, ..finding })
             }
             Self::SlowRequests => {
-                let text = format!("p95 of requests {}", Nanoseconds((slow_requests(counters).unwrap_or(0.0) * 1e9) as u64));
-                Finding { live: ROUTES_ADVICE, ..finding(Tab::Http, text, "1 in 20 takes that long or longer", "") }
+                let seconds = slow_requests(counters)?;
+                let text = format!("p95 of requests {}", Nanoseconds((seconds * 1e9) as u64));
+                let finding = finding(Tab::Http, text, "1 in 20 takes that long or longer", "");
+                (seconds / of(Threshold::SlowRequests), Finding { live: ROUTES_ADVICE, ..finding })
             }
             Self::SlowSentRequests => {
-                let p95 = Nanoseconds((slow_sent_requests(counters).unwrap_or(0.0) * 1e9) as u64);
-                let why = "1 in 20 outgoing requests takes that long or longer";
-                Finding { live: ROUTES_ADVICE, ..finding(Tab::Http, format!("p95 of outgoing requests {p95}"), why, "") }
+                let seconds = slow_sent_requests(counters)?;
+                let text = format!("p95 of outgoing requests {}", Nanoseconds((seconds * 1e9) as u64));
+                let finding = finding(Tab::Http, text, "1 in 20 outgoing requests takes that long or longer", "");
+                (seconds / of(Threshold::SlowRequests), Finding { live: ROUTES_ADVICE, ..finding })
             }
             Self::HeapGrowth => {
-                let (from, to, span) = gen2_growth(counters, thresholds).unwrap_or_default();
+                let (from, to, span) = gen2_growth(counters, thresholds)?;
                 let text = format!("gen 2 grew from {} to {} in {}", Bytes(from as u64), Bytes(to as u64), Nanoseconds(span));
-                Finding { live: HEAP_ADVICE, ..finding(Tab::Gc, text, "more survives each full GC", "its history") }
+                let finding = finding(Tab::Gc, text, "more survives each full GC", "its history");
+                (to / from.max(1.0) / thresholds.heap_growth(), Finding { live: HEAP_ADVICE, ..finding })
             }
             Self::CpuLimit => {
-                let limit = cpu.and_then(|cpu| cpu.constraints.limit);
-                let text = limit.map(|limit| format!("throttled in {} of periods, CPU limit {limit}", Percent(limit.throttled_share())));
-                Finding {
-                    live: CPU_ADVICE,
-                    ..finding(Tab::Slowdown, text.unwrap_or_default(), "its threads are stopped until the next period", "")
-                }
+                let (cpu, limit) = (cpu?, cpu?.constraints.limit?);
+                let text = format!("throttled in {} of periods, CPU limit {limit}", Percent(limit.throttled_share()));
+                let finding = finding(Tab::Slowdown, text, "its threads are stopped until the next period", "");
+                (throttling_excess(&cpu, thresholds)?, Finding { live: CPU_ADVICE, ..finding })
             }
             Self::CpuWait => {
-                let share = cpu.and_then(|cpu| cpu.wait_share()).unwrap_or_default();
-                let others = cpu.and_then(|cpu| cpu.others()).map(|others| format!("; others use {others:.1} CPUs"));
-                let text = format!("waits for CPU {} of the time{}", Percent(share), others.unwrap_or_default());
-                Finding { live: CPU_ADVICE, ..finding(Tab::Slowdown, text, "its threads are ready to run but get no CPU", "") }
+                let cpu = cpu?;
+                let others = cpu.others().map(|others| format!("; others use {others:.1} CPUs")).unwrap_or_default();
+                let text = format!("waits for CPU {} of the time{others}", Percent(cpu.wait_share()?));
+                let finding = finding(Tab::Slowdown, text, "its threads are ready to run but get no CPU", "");
+                (cpu_wait_excess(&cpu, thresholds)?, Finding { live: CPU_ADVICE, ..finding })
             }
         };
-        Finding { recorded: false, severity: self.excess(counters, cpu, thresholds).unwrap_or(1.0), ..finding }
+        let is_exceeded = match self {
+            Self::Queue | Self::JitTime | Self::CpuLimit | Self::CpuWait => excess >= 1.0,
+            _ => excess > 1.0,
+        };
+        is_exceeded.then_some(Finding { recorded: false, severity: excess, ..finding })
     }
 }
 
-/// Returns the ratio of the share of throttled periods to its threshold, or of the share of time spent waiting, whichever is higher.
+/// Returns the ratio of the share of throttled periods to its threshold, or of the share of time spent waiting, whichever is higher. `None` if
+/// something else is throttled.
 fn throttling_excess(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
     let limit = cpu.constraints.limit.filter(|limit| limit.periods >= THROTTLED_PERIODS)?;
     // If the process itself is hardly runnable, something else in its cgroup is throttled.
     let wants = cpu.cores()? + cpu.waiting().unwrap_or(0.0) >= MIN_BUSY_CORES.min(limit.cores / 2.0);
     let wait = wait_excess(cpu, thresholds).filter(|_| limit.throttled_share() >= MIN_THROTTLED_SHARE);
     let excess = (limit.throttled_share() / thresholds.share(Threshold::CpuThrottling)).max(wait.unwrap_or(0.0));
-    (wants && excess >= 1.0).then_some(excess)
+    wants.then_some(excess)
 }
 
 /// Returns the ratio of the share of time in which threads wait for CPUs used by other processes to its threshold.
@@ -212,7 +202,7 @@ fn cpu_wait_excess(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
     let is_throttled = cpu.constraints.limit.is_some_and(|limit| limit.throttled_share() >= MIN_THROTTLED_SHARE);
     let excess = wait_excess(cpu, thresholds)?;
     let is_machine = cpu.others() > cpu.cores() && cpu.waiting()? >= MIN_CPU_WAITERS;
-    (!is_throttled && is_machine && excess >= 1.0).then_some(excess)
+    (!is_throttled && is_machine).then_some(excess)
 }
 
 /// Returns the ratio of the share of time in which threads wait for a CPU to its threshold; `None` if they are rarely runnable.
@@ -315,9 +305,9 @@ pub(super) fn runtime_counter<'a>(counters: &'a CountersSnapshot, name: &str) ->
 }
 
 /// Returns all issues of a process according to its counters and CPU use, the worst first.
-pub fn health_issues(counters: &CountersSnapshot, cpu: Option<CpuUse>, thresholds: &Thresholds) -> Vec<HealthIssue> {
+pub fn health_issues(counters: &CountersSnapshot, cpu: Option<CpuUse>, thresholds: &Thresholds) -> Vec<(HealthIssue, Finding)> {
     let mut found: Vec<_> =
-        HealthIssue::ALL.into_iter().filter_map(|issue| Some((issue, issue.excess(counters, cpu, thresholds)?))).collect();
-    found.compact_sort_by(|(_, a), (_, b)| b.total_cmp(a));
-    found.into_iter().map(|(issue, _)| issue).collect()
+        HealthIssue::ALL.into_iter().filter_map(|issue| Some((issue, issue.finding(counters, cpu, thresholds)?))).collect();
+    found.compact_sort_by(|(_, a), (_, b)| b.severity.total_cmp(&a.severity));
+    found
 }

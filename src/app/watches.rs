@@ -34,8 +34,8 @@ pub struct Watch {
     pub counters: Option<Arc<CountersSnapshot>>,
     /// CPU use over the last seconds, if known.
     pub cpu: Option<CpuUse>,
-    /// Current issues and when each was first seen, the worst first.
-    health_issues: Vec<(HealthIssue, Duration)>,
+    /// Current issues with their findings and when each was first seen, the worst first.
+    health_issues: Vec<(HealthIssue, Finding, Duration)>,
     ticket: Ticket,
     /// The latest report while the display is frozen.
     pending: Option<Published>,
@@ -73,21 +73,21 @@ impl Watch {
     pub fn status(&self) -> WatchStatus {
         WatchStatus {
             stats: self.counters.as_ref().map(|counters| counters.stats).unwrap_or_default(),
-            issue: self.health_issues.first().map(|(issue, _)| *issue),
+            issue: self.health_issues.first().map(|(issue, ..)| *issue),
             automatic: self.automatic,
         }
     }
 
     /// Returns the findings, the worst first.
-    pub(super) fn findings(&self, thresholds: &Thresholds) -> Vec<Finding> {
-        let Some(counters) = &self.counters else { return Vec::new() };
-        self.health_issues.iter().map(|(issue, _)| issue.finding(counters, self.cpu, thresholds)).collect()
+    pub(super) fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.health_issues.iter().map(|(_, finding, _)| finding)
     }
 
     fn show(&mut self, (counters, cpu): Published, thresholds: &Thresholds, now: Duration) {
         let before = std::mem::take(&mut self.health_issues);
-        let since = |issue| before.iter().find(|(other, _)| *other == issue).map_or(now, |(_, since)| *since);
-        self.health_issues = health_issues(&counters, cpu, thresholds).into_iter().map(|issue| (issue, since(issue))).collect();
+        let since = |issue| before.iter().find(|(other, ..)| *other == issue).map_or(now, |(.., since)| *since);
+        let issues = health_issues(&counters, cpu, thresholds).into_iter();
+        self.health_issues = issues.map(|(issue, finding)| (issue, finding, since(issue))).collect();
         (self.counters, self.cpu) = (Some(counters), cpu);
     }
 }
@@ -188,6 +188,11 @@ impl Watches {
 }
 
 impl State {
+    /// Returns the watch of the selected process, if it is watched.
+    pub(super) fn selected_watch(&self) -> Option<&Watch> {
+        self.watches.of(self.list.selected()?)
+    }
+
     /// Returns the findings for the selected process, the worst first: from its recording, complemented by its counters.
     pub fn findings_of_selected(&self) -> Vec<CurrentFinding> {
         let now = self.now.elapsed;
@@ -200,16 +205,12 @@ impl State {
                 .map(|finding| CurrentFinding { age: since(&finding).map(|since| now.saturating_sub(since)), finding })
                 .collect()
         });
-        if let Some((watch, counters)) =
-            self.list.selected().and_then(|key| self.watches.of(key)).and_then(|w| Some((w, w.counters.as_ref()?)))
-        {
-            let of_recording = found.len();
-            for (issue, since) in &watch.health_issues {
-                let (finding, age) = (issue.finding(counters, watch.cpu, &self.options.thresholds), Some(now.saturating_sub(*since)));
-                match found[..of_recording].iter_mut().find(|other| other.finding.is_same_problem(&finding)) {
-                    Some(other) => other.age = other.age.max(age),
-                    None => found.push(CurrentFinding { finding, age }),
-                }
+        let of_recording = found.len();
+        for (_, finding, since) in self.selected_watch().into_iter().flat_map(|watch| &watch.health_issues) {
+            let age = Some(now.saturating_sub(*since));
+            match found[..of_recording].iter_mut().find(|other| other.finding.is_same_problem(finding)) {
+                Some(other) => other.age = other.age.max(age),
+                None => found.push(CurrentFinding { finding: finding.clone(), age }),
             }
         }
         let usage = self.list.selected().map(|key| self.usage.cpu(key)).unwrap_or_default();

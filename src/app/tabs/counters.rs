@@ -91,7 +91,7 @@ pub(super) fn view(state: &State) -> Option<View<'_>> {
         ..View::new(list, cursor, empty)
     };
     Some(match origin {
-        CounterOrigin::Watch(watch) => View { heading: Some(heading(watch)), findings: watch.findings(&state.options.thresholds), ..view },
+        CounterOrigin::Watch(watch) => View { heading: Some(heading(watch)), findings: watch.findings().cloned().collect(), ..view },
         CounterOrigin::Recording(_) => view,
     })
 }

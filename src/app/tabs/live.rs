@@ -23,21 +23,16 @@ pub(super) fn view<'a>(state: &'a State, tab: Tab, live: &Live) -> Option<View<'
     if attach(state, row).is_some() {
         return None;
     }
-    let watch = state.watches.of(row.process.key);
+    let watch = state.selected_watch();
     let counters = watch.and_then(|watch| watch.counters.as_deref());
-    let findings = watch
-        .map(|watch| watch.findings(&state.options.thresholds).into_iter().filter(|finding| finding.tab == tab).collect())
-        .unwrap_or_default();
+    let findings = watch.map(|watch| watch.findings().filter(|finding| finding.tab == tab).cloned().collect()).unwrap_or_default();
     let heading = Some(vec![heading(state, tab, live, counters.is_some())]);
     Some(View { heading, findings, graphs: state.graphs_of(live.graphs), ..(live.view)(state, counters) })
 }
 
 /// Shows the source of the figures, and the key that records the rest.
 fn heading(state: &State, tab: Tab, live: &Live, is_watched: bool) -> Line {
-    let from = match (
-        is_watched || !live.needs_counters,
-        state.will_be_watched() || state.list.selected().is_some_and(|key| state.watches.of(key).is_some()),
-    ) {
+    let from = match (is_watched || !live.needs_counters, state.will_be_watched() || state.selected_watch().is_some()) {
         (true, _) if live.needs_counters => "live counters".to_owned(),
         (true, _) => "from /proc".to_owned(),
         (false, true) => "waiting …".to_owned(),

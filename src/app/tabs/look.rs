@@ -65,8 +65,7 @@ impl<'a> Look<'a> {
 
     /// Returns the counters of the process while it is both recorded and watched.
     pub(super) fn counters(&self) -> Option<&'a CountersSnapshot> {
-        let key = self.state.list.selected().filter(|_| !self.has_ended())?;
-        self.state.watches.of(key)?.counters.as_deref()
+        self.state.selected_watch().filter(|_| !self.has_ended())?.counters.as_deref()
     }
 
     /// Returns the text for an empty list: why the source has no events, or that nothing matches.

@@ -62,7 +62,7 @@ impl State {
     pub fn overview(&self) -> Option<Overview<'_>> {
         let row = self.selected()?;
         let process = &row.process;
-        let watch = self.watches.of(process.key);
+        let watch = self.selected_watch();
         let counters = watch.and_then(|watch| watch.counters.as_deref());
         const STARTING: (&str, Role) =
             ("Watched 10 s after its start: a session can hang a program that starts on .NET 8 or older.", Role::Dim);
@@ -107,7 +107,7 @@ impl State {
     /// Returns the graphs of the selected process with these titles.
     pub(super) fn graphs_of(&self, titles: &[&str]) -> Vec<Graph> {
         let Some(row) = self.selected() else { return Vec::new() };
-        let counters = self.watches.of(row.process.key).and_then(|watch| watch.counters.as_deref());
+        let counters = self.selected_watch().and_then(|watch| watch.counters.as_deref());
         let all = self.graphs(&row.process, counters);
         all.into_iter().filter(|graph| titles.contains(&graph.title)).collect()
     }

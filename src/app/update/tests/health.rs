@@ -9,6 +9,11 @@ use crate::app::{Column, Effect, HealthIssue, Msg, Tab, health_issues};
 use crate::diagnosis::Thresholds;
 use crate::model::{CpuConstraints, CpuLimit, CpuUse};
 
+/// Returns the texts of all issues, the worst first.
+fn texts(counters: &CountersSnapshot) -> Vec<String> {
+    health_issues(counters, None, &Thresholds::default()).into_iter().map(|(_, finding)| finding.text).collect()
+}
+
 #[test]
 fn a_process_with_an_issue_is_marked_and_sorted_first() {
     let mut app = TestApp::populated(120, 40);
@@ -57,11 +62,8 @@ fn health_issues_are_listed_worst_first() {
             ],
         ),
     ] {
-        let findings = health_issues(&counters, None, &Thresholds::default())
-            .into_iter()
-            .map(|issue| (issue, issue.finding(&counters, None, &Thresholds::default())));
-        let found: Vec<_> = findings.map(|(issue, finding)| (issue, finding.tab, finding.text)).collect();
-        assert!(found.iter().map(|(issue, tab, text)| (*issue, *tab, text.as_str())).eq(expected), "{found:?}");
+        let found = health_issues(&counters, None, &Thresholds::default());
+        assert!(found.iter().map(|(issue, finding)| (*issue, finding.tab, finding.text.as_str())).eq(expected), "{found:?}");
     }
 }
 
@@ -70,10 +72,8 @@ fn sustained_induced_gcs_and_jit_time_are_issues() {
     let issues = |change: fn(&mut CountersSnapshot)| -> Vec<_> {
         let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
         change(&mut counters);
-        health_issues(&counters, None, &Thresholds::default())
-            .into_iter()
-            .map(|issue| (issue, issue.finding(&counters, None, &Thresholds::default()).text))
-            .collect()
+        let issues = health_issues(&counters, None, &Thresholds::default()).into_iter();
+        issues.map(|(issue, finding)| (issue, finding.text)).collect()
     };
     fn marks(count: i64, until: i64, is_induced: bool) -> CollectionMarks {
         let mark = |number| GcMark { at: until - number * 500_000_000, pause_ns: 1_000_000, generation: 2, is_induced };
@@ -92,11 +92,7 @@ fn sustained_induced_gcs_and_jit_time_are_issues() {
         counters.collections = marks(count, 42_000_000_000, is_induced);
         // Induced collections are not counted twice.
         counters.stats.collections[2] = Some(if count == 10 { 1.0 } else { 2.0 });
-        let issues: Vec<_> = health_issues(&counters, None, &Thresholds::default())
-            .into_iter()
-            .map(|issue| issue.finding(&counters, None, &Thresholds::default()).text)
-            .collect();
-        assert_eq!(issues, found);
+        assert_eq!(texts(&counters), found);
     }
     let young = issues(|counters| {
         counters.counters.iter_mut().for_each(|counter| counter.at = 4_000_000_000);
@@ -121,10 +117,11 @@ fn failing_and_slow_requests_are_issues() {
         }
         let interval = |p95| RequestDurations { at: 0, quantiles: Some([0.001, p95, 9.0]), count: 10, combinations: 1 };
         counters.requests = p95.map(interval).to_vec();
-        health_issues(&counters, None, &Thresholds::default())
-            .into_iter()
-            .map(|issue| issue.finding(&counters, None, &Thresholds::default()).text)
-            .collect()
+        let issues = health_issues(&counters, None, &Thresholds::default());
+        // The default recording does not include requests, so the advice names the profile that does.
+        let app = TestApp::populated(120, 40);
+        assert!(issues.iter().all(|(_, finding)| app.state.advice(finding) == ["T, http: routes"]));
+        texts(&counters)
     };
     let fast = [0.5; 4];
     assert_eq!(issues(0.0, 20.0, fast), [""; 0]);
@@ -133,9 +130,6 @@ fn failing_and_slow_requests_are_issues() {
     assert_eq!(issues(5.0, 20.0, fast), ["25 % of requests fail"]);
     assert_eq!(issues(0.0, 20.0, [0.1, 1.5, 2.0, 1.2]), ["p95 of requests 1.2 s"]);
     assert_eq!(issues(0.0, 20.0, [5.0, 5.0, 0.9, 5.0]), [""; 0]);
-    // The default recording does not include requests, so the advice names the profile that does.
-    let finding = HealthIssue::FailedRequests.finding(&published(61.0, 4e6, 1.0, 0.0, 0.0), None, &Thresholds::default());
-    assert_eq!(TestApp::populated(120, 40).state.advice(&finding), ["T, http: routes"]);
 }
 
 #[test]
@@ -149,7 +143,7 @@ fn cpu_throttling_and_cpu_wait_are_issues() {
         let cpu = Some(CpuUse { span: ms(5000), cpu: Some(ms(cpu_ms)), runnable: runnable_ms.map(ms), constraints });
         let (counters, thresholds) = (published(61.0, 4e6, 1.0, 0.0, 0.0), Thresholds::default());
         let issues = health_issues(&counters, cpu, &thresholds).into_iter();
-        issues.map(|issue| (issue, issue.finding(&counters, cpu, &thresholds).text)).collect::<Vec<_>>()
+        issues.map(|(issue, finding)| (issue, finding.text)).collect::<Vec<_>>()
     };
     let limited = |share| vec![(HealthIssue::CpuLimit, format!("throttled in {share} of periods, CPU limit 0.2 CPUs"))];
     assert_eq!(found(1000, Some(3800), 1100, 50, 49), limited("98 %"));
@@ -201,8 +195,7 @@ fn lock_waiting_threads_are_an_issue_despite_few_contentions() {
     let found = |contentions, lock_waiters| {
         let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
         (counters.stats.contentions, counters.lock_waiters) = (contentions, lock_waiters);
-        let issues = health_issues(&counters, None, &Thresholds::default()).into_iter();
-        issues.map(|issue| issue.finding(&counters, None, &Thresholds::default()).text).collect::<Vec<_>>()
+        texts(&counters)
     };
     let nothing: [&str; 0] = [];
     assert_eq!(found(Some(20.0), Some(9.0)), ["9 threads at a time wait for locks"]);
@@ -224,8 +217,7 @@ fn slow_outgoing_requests_are_an_issue() {
             combinations: 1,
         };
         counters.sent_requests = p95.iter().enumerate().map(interval).collect();
-        let issues = health_issues(&counters, None, &Thresholds::default()).into_iter();
-        issues.map(|issue| issue.finding(&counters, None, &Thresholds::default()).text).collect::<Vec<_>>()
+        texts(&counters)
     };
     let (slow, nothing): (_, [&str; 0]) = (Some(1.5), []);
     assert_eq!(found(&[slow, None, slow, None, None, slow, None]), ["p95 of outgoing requests 1.5 s"]);
@@ -244,8 +236,7 @@ fn gen_2_growth_counts_only_gen_2_collections() {
             let history = (1..).map(|second| second * 1_000_000_000 + late).zip(values.iter().map(|value| value * scale)).collect();
             counters.counters.push(CounterSnapshot { name: name.to_owned(), history, ..counters.counters[0].clone() });
         }
-        let issues = health_issues(&counters, None, &Thresholds::default()).into_iter();
-        issues.map(|issue| issue.finding(&counters, None, &Thresholds::default()).text).collect::<Vec<_>>()
+        texts(&counters)
     };
     let nothing: [&str; 0] = [];
     let grows = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0];
