@@ -1,7 +1,8 @@
 //! The tabs' views of recordings: selection, filters and sort order.
 
+use std::collections::BTreeSet;
+
 use super::call_tree::Expanded;
-use super::counters::CounterView;
 use super::cursor::{Cursor, Neighbor, Step};
 use super::sampling::Sampling;
 use super::state::State;
@@ -23,7 +24,8 @@ pub struct Views {
     /// Call trees shown instead of types, by tab.
     pub(super) type_trees: [Option<TypeTree>; Tab::ALL.len()],
     pub(super) expanded: [Expanded; Tab::ALL.len()],
-    pub counters: CounterView,
+    /// Providers and meters whose counters are collapsed.
+    pub(super) collapsed_counters: BTreeSet<String>,
     pub(super) selections: [RowSelection; Tab::ALL.len()],
 }
 

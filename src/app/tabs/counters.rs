@@ -11,7 +11,6 @@ use crate::app::action::{
     Run::{Do, Emit},
     char, details, places, ready_if, status,
 };
-use crate::app::counters::{CounterLine, CounterOrigin, change};
 use crate::app::pane::RowKind;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
@@ -31,6 +30,40 @@ const COLUMNS: [&str; 2] = ["COUNTER", "PROVIDER"];
 /// The columns by which the counters of each provider can be sorted.
 const SORTABLE: [&str; 3] = ["COUNTER", "VALUE", "CHANGE"];
 const BY_NAME: TabSort = TabSort { column: SORTABLE[0], direction: Direction::Ascending };
+
+/// A line of the list.
+#[derive(Debug, Clone, Copy)]
+pub enum CounterLine<'a> {
+    Group {
+        name: &'a str,
+        /// Number of counters in the group.
+        count: usize,
+        collapsed: bool,
+    },
+    Counter(&'a CounterSnapshot),
+}
+
+impl CounterLine<'_> {
+    fn id(&self) -> String {
+        match self {
+            Self::Group { name, .. } => (*name).to_owned(),
+            Self::Counter(counter) => format!("{} {} {}", counter.group, counter.name, counter.tags),
+        }
+    }
+}
+
+/// Returns how much a counter changes: its rate for a sum, the difference of the last two values for a gauge, the number of recorded values per
+/// interval for a histogram.
+fn change(counter: &CounterSnapshot) -> Option<f64> {
+    match counter.kind {
+        CounterKind::Counter | CounterKind::UpDownCounter => counter.rate,
+        CounterKind::Histogram => Some(counter.histogram.as_ref()?.count? as f64),
+        CounterKind::Gauge => match counter.history.as_slice() {
+            [.., (_, before), (_, last)] => Some(last - before),
+            _ => None,
+        },
+    }
+}
 
 /// Returns the key for sorting by value, magnitude of change, or name. Counters without the value are last.
 fn sort_key(counter: &CounterSnapshot, column: &str) -> SortKey {
@@ -69,8 +102,8 @@ const ACTIONS: &[Entry] = &[
 
 /// Returns `None` if there is neither a watch nor a recording with counters.
 pub(super) fn view(state: &State) -> Option<View<'_>> {
-    let origin = state.counter_origin()?;
-    if !matches!(origin, CounterOrigin::Watch(_)) && state.counters().is_none_or(|snapshot| snapshot.counters.is_empty()) {
+    let watch = state.selected_watch();
+    if watch.is_none() && state.counters().is_none_or(|snapshot| snapshot.counters.is_empty()) {
         return None;
     }
     let lines = state.counter_lines();
@@ -84,15 +117,13 @@ pub(super) fn view(state: &State) -> Option<View<'_>> {
         "" => "Waiting for the first values …",
         _ => "No counter matches the filter.",
     };
-    let view = View {
+    Some(View {
+        heading: watch.map(heading),
+        findings: watch.into_iter().flat_map(Watch::findings).cloned().collect(),
         side: selected.map(about),
         copy: selected.map(|counter| ("counter", to_text(counter))),
         filtered: COLUMNS.to_vec(),
         ..View::new(list, cursor, empty)
-    };
-    Some(match origin {
-        CounterOrigin::Watch(watch) => View { heading: Some(heading(watch)), findings: watch.findings().cloned().collect(), ..view },
-        CounterOrigin::Recording(_) => view,
     })
 }
 
@@ -112,7 +143,7 @@ fn heading(watch: &Watch) -> Vec<Line> {
 }
 
 fn rows(lines: Vec<CounterLine<'_>>, sort: Option<TabSort>) -> Rows<'_> {
-    Table::new(lines, |line: &CounterLine<'_>| line.name())
+    Table::new(lines, CounterLine::id)
         .column(COLUMNS[0], 0, Fit::Left, |line| match line {
             CounterLine::Group { name, count, collapsed } => {
                 Cell::new(format!("{} {name} ({count})", if *collapsed { "+" } else { "-" }), Role::Accent)
@@ -280,17 +311,11 @@ fn changed(counter: &CounterSnapshot, change: f64) -> String {
 }
 
 impl State {
-    /// Returns the source of the selected process's counters: a watch or a recording.
-    pub fn counter_origin(&self) -> Option<CounterOrigin<'_>> {
-        let watch = self.list.selected().and_then(|key| self.watches.of(key));
-        watch.map(CounterOrigin::Watch).or_else(|| self.shown_recording().map(CounterOrigin::Recording))
-    }
-
-    /// Returns the counters that are shown.
+    /// Returns the counters that are shown: those of the watch, or of the recording if the process is not watched.
     pub fn counters(&self) -> Option<&CountersSnapshot> {
-        match self.counter_origin()? {
-            CounterOrigin::Watch(watch) => watch.counters.as_deref(),
-            CounterOrigin::Recording(tracked) => Some(&tracked.value.analysis.as_deref()?.snapshot.counters),
+        match self.selected_watch() {
+            Some(watch) => watch.counters.as_deref(),
+            None => Some(&self.analysis()?.snapshot.counters),
         }
     }
 
@@ -311,7 +336,7 @@ impl State {
         let mut lines = Vec::with_capacity(shown.len());
         for counters in shown.chunk_by(|(_, a), (_, b)| a.group == b.group) {
             let name = counters[0].1.group.as_str();
-            let collapsed = self.views.counters.collapsed.contains(name);
+            let collapsed = self.views.collapsed_counters.contains(name);
             lines.push(CounterLine::Group { name, count: counters.len(), collapsed });
             lines.extend(counters.iter().filter(|_| !collapsed).map(|(_, counter)| CounterLine::Counter(counter)));
         }
@@ -325,9 +350,13 @@ impl State {
 
     /// Collapses or expands the selected provider.
     pub(in crate::app) fn fold_counters(&mut self) {
-        let Some(group) = self.counter_line().map(|line| line.group().to_owned()) else { return };
+        let group = match self.counter_line() {
+            Some(CounterLine::Group { name, .. }) => name.to_owned(),
+            Some(CounterLine::Counter(counter)) => counter.group.clone(),
+            None => return,
+        };
         self.views.select(Tab::Counters, group.clone());
-        let collapsed = &mut self.views.counters.collapsed;
+        let collapsed = &mut self.views.collapsed_counters;
         if !collapsed.remove(&group) {
             collapsed.insert(group);
         }

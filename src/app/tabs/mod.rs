@@ -32,6 +32,7 @@ mod type_tree;
 mod view;
 
 pub use cell::{Cell, CellValue, joined};
+pub use counters::CounterLine;
 pub use events::EventsView;
 pub use geometry::{Geometry, last_piece};
 pub use heap::HeapView;
