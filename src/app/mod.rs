@@ -77,7 +77,7 @@ pub use producer::Producer;
 pub use recordings::{Recordings, TrackedRecording};
 pub use sampling::{Sampling, Shape, ThreadRow};
 pub use state::{FrameStats, StaleSockets, State};
-pub use tabs::{Content, CounterLine, Tab};
+pub use tabs::{CounterLine, Tab};
 pub use toast::{Level, Toast, Toasts};
 pub use update::update;
 pub use views::Views;

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use ratatui::layout::Rect;
 
 use crate::app::layout::{DetailLayout, TabSlot};
-use crate::app::{Content, Focus, LinePurpose, OpenFile, State, Tab};
+use crate::app::{Focus, LinePurpose, OpenFile, State, Tab};
 use crate::model::{FileKind, Percent};
 
 use super::canvas::{Canvas, width};
@@ -41,10 +41,10 @@ fn tab(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<
         // Before anything is read, there is only the progress to show.
         state.shown_recording()?;
     }
-    match state.tab.content() {
-        Content::Overview => overview::draw(canvas, state, body),
-        Content::Recordings => trace::draw(canvas, state, body),
-        Content::Recording | Content::List => return analysis::draw(canvas, state, body),
+    match state.tab {
+        Tab::Overview => overview::draw(canvas, state, body),
+        Tab::Trace => trace::draw(canvas, state, body),
+        _ => return analysis::draw(canvas, state, body),
     }
     None
 }

@@ -41,7 +41,7 @@ pub(in crate::app) use list::Table;
 pub use list::{Column, Direction, Fit, List, Rows};
 pub use look::Look;
 pub use overview::{Graph, LABEL_WIDTH, Layer, Mark, Overview, OverviewLayout};
-pub use registry::{Content, Tab};
+pub use registry::Tab;
 pub use stacks::Stacks;
 pub use view::{Chart, Figure, Head, Line, Plot, Role, Side, Sign, View};
 
@@ -61,7 +61,7 @@ impl State {
 
     fn described(&self, tab: Tab) -> Option<View<'_>> {
         let recorded = match &tab.descriptor().shows {
-            Shows::Overview | Shows::Recordings => return None,
+            Shows::Itself => return None,
             Shows::List(view) => return Some(view(self)),
             Shows::Recording(recorded) => recorded,
         };

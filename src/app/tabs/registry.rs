@@ -24,10 +24,8 @@ pub(in crate::app) struct Descriptor {
 
 /// The content of a tab.
 pub(super) enum Shows {
-    /// Facts about the process.
-    Overview,
-    /// The recordings of the process, live.
-    Recordings,
+    /// A tab that draws itself.
+    Itself,
     List(for<'a> fn(&'a State) -> View<'a>),
     /// The content of a recording.
     Recording(Recorded),
@@ -53,17 +51,6 @@ pub(super) struct Live {
     pub(super) graphs: &'static [&'static str],
     /// Description of what a recording adds.
     pub(super) recording_adds: &'static str,
-}
-
-/// The kind of content of a tab.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
-    /// Facts about the process.
-    Overview,
-    Recordings,
-    /// A view of one recording.
-    Recording,
-    List,
 }
 
 /// Defines the tabs and their modules.
@@ -142,31 +129,22 @@ impl Tab {
         }
     }
 
-    pub fn content(self) -> Content {
-        match self.descriptor().shows {
-            Shows::Overview => Content::Overview,
-            Shows::Recordings => Content::Recordings,
-            Shows::List(_) => Content::List,
-            Shows::Recording(_) => Content::Recording,
-        }
-    }
-
     /// Returns the sources that a recording needs for this tab, if a single key can start it.
     pub(in crate::app) fn sources(self) -> &'static [Source] {
         match &self.descriptor().shows {
             Shows::Recording(recorded) => recorded.sources,
-            Shows::Overview | Shows::Recordings | Shows::List(_) => &[],
+            Shows::Itself | Shows::List(_) => &[],
         }
     }
 
     /// Returns whether the tab shows the content of a recording.
     pub fn is_analysis(self) -> bool {
-        self.content() == Content::Recording
+        matches!(self.descriptor().shows, Shows::Recording(_))
     }
 
     /// Returns whether the tab shows recordings or the content of one.
     pub(in crate::app) fn shows_recordings(self) -> bool {
-        matches!(self.content(), Content::Recordings | Content::Recording)
+        self == Self::Trace || self.is_analysis()
     }
 
     pub fn is_shown(self, of: RowKind) -> bool {

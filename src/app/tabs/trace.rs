@@ -9,5 +9,5 @@ pub(super) const TAB: Descriptor = Descriptor {
     is_shown: RowKind::can_have_recording,
     context: |_| Context::Trace,
     actions: &[],
-    shows: Shows::Recordings,
+    shows: Shows::Itself,
 };

@@ -9,7 +9,7 @@ use crate::app::cursor::{Neighbor, Step};
 use crate::app::dialog::{ActionMenu, Change, CopyItem, CopyMenu, ListState, Overlay, Picker, Reader};
 use crate::app::mode::{Line, LinePurpose, Pause};
 use crate::app::toast::Level;
-use crate::app::{Activity, Answer, Column, Content, Cursor, Effect, Focus, Form, FrameStats, OutputView, State, Tab};
+use crate::app::{Activity, Answer, Column, Cursor, Effect, Focus, Form, FrameStats, OutputView, State, Tab};
 
 use super::{files, overlays, process, watching};
 use crate::model::{Process, ProcessKey, TraceOptions, default_dump_path, reachable_path, sanitize};
@@ -23,11 +23,11 @@ pub(in crate::app) fn step(state: &mut State, step: Step) {
         let page = state.layout().list_height();
         return state.list.move_by(step.lines(page));
     }
-    match state.tab.content() {
-        Content::Overview => step_overview(state, step),
-        Content::Recordings => choose_recording(state, step),
-        Content::Recording if state.tab == Tab::Methods && state.is_flame() => state.step_flame(step),
-        Content::Recording | Content::List => state.step_view(step),
+    match state.tab {
+        Tab::Overview => step_overview(state, step),
+        Tab::Trace => choose_recording(state, step),
+        Tab::Methods if state.is_flame() => state.step_flame(step),
+        _ => state.step_view(step),
     }
 }
 

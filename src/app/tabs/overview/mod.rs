@@ -28,7 +28,7 @@ pub(super) const TAB: Descriptor = Descriptor {
     is_shown: RowKind::is_process,
     context: |_| Context::Overview,
     actions: ACTIONS,
-    shows: Shows::Overview,
+    shows: Shows::Itself,
 };
 
 const ACTIONS: &[Entry] =
