@@ -1,13 +1,13 @@
 //! Drawing to the buffer: everything is clipped, nothing can panic, and plain text needs no allocation.
 
 use std::borrow::Cow;
-use std::fmt::{self, Display, Write};
 use std::ops::Range;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
+use ratatui::widgets::{Clear, Widget};
 
 use super::glyphs::to_ascii;
 use super::theme::Theme;
@@ -22,16 +22,21 @@ pub(super) fn plural(count: u64, nouns: [&'static str; 2]) -> &'static str {
     nouns[usize::from(count != 1)]
 }
 
+/// Returns the rest of an area below some lines.
+pub(super) fn below(area: Rect, lines: u16) -> Rect {
+    let lines = lines.min(area.height);
+    Rect { y: area.y + lines, height: area.height - lines, ..area }
+}
+
 /// A buffer to draw to, with a theme.
 pub(super) struct Canvas<'a> {
     buffer: &'a mut Buffer,
     pub(super) theme: &'a Theme,
-    scratch: String,
 }
 
 impl<'a> Canvas<'a> {
     pub(super) fn new(buffer: &'a mut Buffer, theme: &'a Theme) -> Self {
-        Self { buffer, theme, scratch: String::new() }
+        Self { buffer, theme }
     }
 
     fn ascii_if_needed<'t>(&self, text: &'t str) -> Cow<'t, str> {
@@ -72,26 +77,6 @@ impl<'a> Canvas<'a> {
     pub(super) fn right(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style) {
         let blank = room.saturating_sub(self.columns(text));
         self.text(x + blank, y, room - blank, text, style);
-    }
-
-    /// Draws a right-aligned number.
-    pub(super) fn number(&mut self, x: u16, y: u16, room: u16, value: impl Display, style: Style) {
-        self.with_scratch(value, |canvas, text| canvas.right(x, y, room, text, style));
-    }
-
-    /// Draws a value. Returns the number of columns used.
-    pub(super) fn value(&mut self, x: u16, y: u16, room: u16, value: impl Display, style: Style) -> u16 {
-        self.with_scratch(value, |canvas, text| canvas.text(x, y, room, text, style))
-    }
-
-    fn with_scratch<T>(&mut self, value: impl Display, draw: impl FnOnce(&mut Self, &str) -> T) -> T {
-        let mut text = std::mem::take(&mut self.scratch);
-        text.clear();
-        // If formatting fails, the part written so far is drawn.
-        let _: fmt::Result = write!(text, "{value}");
-        let drawn = draw(self, &text);
-        self.scratch = text;
-        drawn
     }
 
     /// Draws pieces of text one after the other. Returns the number of columns used.
@@ -148,14 +133,7 @@ impl<'a> Canvas<'a> {
     }
 
     pub(super) fn clear(&mut self, area: Rect) {
-        let area = area.intersection(self.buffer.area);
-        for y in area.top()..area.bottom() {
-            for x in area.left()..area.right() {
-                if let Some(cell) = self.buffer.cell_mut((x, y)) {
-                    cell.reset();
-                }
-            }
-        }
+        Clear.render(area.intersection(self.buffer.area), self.buffer);
     }
 
     pub(super) fn sign(&mut self, x: u16, y: u16, sign: &str, style: Style) {

@@ -8,7 +8,7 @@ use ratatui::style::Style;
 use crate::app::tabs::Mark;
 use crate::model::Recording;
 
-use super::canvas::{Canvas, width};
+use super::canvas::{Canvas, below, width};
 
 /// Width of the axis labels, in columns.
 pub(super) const AXIS: u16 = 10;
@@ -23,17 +23,17 @@ pub(super) struct Span {
 impl Span {
     /// Returns the span that fits `len` steps of [`Recording::STEP`].
     pub(super) fn of(len: usize) -> Self {
-        Self::fit(len, Recording::STEP, [Recording::HISTORY / 4, Recording::HISTORY / 2, Recording::HISTORY])
+        Self::fit(len, Recording::STEP, &[Recording::HISTORY / 4, Recording::HISTORY / 2, Recording::HISTORY])
     }
 
     /// Returns the span that fits `len` seconds, up to five minutes.
     pub(super) fn of_seconds(len: usize) -> Self {
-        Self::fit(len, Duration::from_secs(1), [30, 60, 120, 300])
+        Self::fit(len, Duration::from_secs(1), &[30, 60, 120, 300])
     }
 
-    fn fit<const N: usize>(len: usize, step: Duration, spans: [usize; N]) -> Self {
-        let steps = spans.into_iter().find(|steps| len <= *steps).unwrap_or(spans[N - 1]);
-        Self { steps, step }
+    fn fit(len: usize, step: Duration, spans: &[usize]) -> Self {
+        let fitting = spans.iter().find(|steps| len <= **steps).or(spans.last());
+        Self { steps: fitting.copied().unwrap_or(len), step }
     }
 
     fn seconds(self) -> u64 {
@@ -41,13 +41,15 @@ impl Span {
     }
 }
 
-pub(super) struct Curve {
+pub(super) struct Curve<'a> {
     pub(super) title: &'static str,
     pub(super) style: Style,
     /// Formats a value of the axis.
     pub(super) unit: fn(f64) -> String,
-    /// Number of values.
-    pub(super) len: usize,
+    /// The values, the newest last.
+    pub(super) values: &'a [f64],
+    /// Whether events were lost at each value; empty if none were.
+    pub(super) lost: &'a [bool],
 }
 
 /// Returns the next of 1, 2, 5, 10, 20, 50 … at or above the value, so that the axis changes rarely and has round numbers.
@@ -59,61 +61,42 @@ fn round_up(value: f64) -> f64 {
     [1.0, 2.0, 5.0].into_iter().map(|step| step * unit).find(|step| *step >= value).unwrap_or(10.0 * unit)
 }
 
-/// Draws a curve with its title and axis, newest on the right; `lost` marks the steps with lost events.
-pub(super) fn curve(
-    canvas: &mut Canvas<'_>,
-    area: Rect,
-    curve: &Curve,
-    span: Span,
-    at: impl Fn(usize) -> f64,
-    lost: impl Fn(usize) -> bool,
-) {
+/// Draws a curve with its title and axis, newest on the right.
+pub(super) fn curve(canvas: &mut Canvas<'_>, area: Rect, curve: &Curve<'_>, span: Span) {
     let theme = canvas.theme;
     if area.height < 2 || area.width < AXIS + 4 {
         return;
     }
-    let below = Rect { y: area.y + 1, height: area.height - 1, ..area };
-    let peak = plot(canvas, below, span, curve.len, curve.unit, &[(curve.style, &at)], &lost);
+    let peak = plot(canvas, below(area, 1), span, curve.unit, &[(curve.style, curve.values)], curve.lost);
     let (x, width) = (area.x + AXIS, area.width - AXIS);
     let used = canvas.text(x, area.y, width, curve.title, curve.style);
-    if curve.len > 0 {
+    if !curve.values.is_empty() {
         let room = width.saturating_sub(used + 2);
-        canvas.value(x + used + 2, area.y, room, format_args!("peak {}", (curve.unit)(peak)), theme.dim);
+        canvas.text(x + used + 2, area.y, room, &format!("peak {}", (curve.unit)(peak)), theme.dim);
     }
 }
 
 /// Draws a curve like [`curve`], with its time axis below; `end` labels the right end.
-pub(super) fn curve_with_axis(
-    canvas: &mut Canvas<'_>,
-    area: Rect,
-    shape: &Curve,
-    span: Span,
-    end: &str,
-    at: impl Fn(usize) -> f64,
-    lost: impl Fn(usize) -> bool,
-) {
+pub(super) fn curve_with_axis(canvas: &mut Canvas<'_>, area: Rect, shape: &Curve<'_>, span: Span, end: &str) {
     let plot = Rect { height: area.height.saturating_sub(1), ..area };
-    curve(canvas, plot, shape, span, at, lost);
-    time_axis(canvas, Rect { y: plot.bottom(), height: area.height.min(1), ..area }, span, end);
+    curve(canvas, plot, shape, span);
+    time_axis(canvas, below(area, plot.height), span, end);
 }
 
-/// Style and values by step of one layer.
-pub(super) type Layer<'a> = (Style, &'a dyn Fn(usize) -> f64);
-
-/// Draws stacked layers, the first at the bottom, with their axis. Returns the highest sum.
+/// Draws stacked layers of values, the first at the bottom, with their axis; `lost` marks the steps with lost events. Returns the highest sum.
 pub(super) fn plot(
     canvas: &mut Canvas<'_>,
     area: Rect,
     span: Span,
-    len: usize,
     unit: fn(f64) -> String,
-    layers: &[Layer<'_>],
-    lost: &dyn Fn(usize) -> bool,
+    layers: &[(Style, &[f64])],
+    lost: &[bool],
 ) -> f64 {
     let theme = canvas.theme;
     let plot = Rect { x: area.x + AXIS, width: area.width.saturating_sub(AXIS), ..area };
+    let len = layers.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
     let shown = len.min(span.steps);
-    let value = |layer: usize, step: usize| Some(layers[layer].1(step)).filter(|value| value.is_finite()).unwrap_or(0.0).max(0.0);
+    let value = |layer: usize, step: usize| layers[layer].1.get(step).filter(|value| value.is_finite()).map_or(0.0, |value| value.max(0.0));
     let sum = |step: usize| (0..layers.len()).map(|layer| value(layer, step)).sum::<f64>();
     let peak = (len - shown..len).map(sum).fold(0.0, f64::max);
     let top = round_up(peak);
@@ -143,7 +126,7 @@ pub(super) fn plot(
         for (side, dots) in DOTS.iter().enumerate().take(across) {
             let dot = x * across + side;
             let Some((from, to)) = column(dot) else { continue };
-            loss |= (from..to).any(lost);
+            loss |= lost.get(from..to).is_some_and(|lost| lost.contains(&true));
             let Some(step) = (from..to).max_by(|a, b| sum(*a).total_cmp(&sum(*b))) else { continue };
             let (mut height, mut next) = (0.0, 0);
             for layer in 0..layers.len() {

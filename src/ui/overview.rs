@@ -3,14 +3,14 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::app::tabs::{Graph, LABEL_WIDTH, Overview, OverviewLayout};
+use crate::app::tabs::{Figure, Graph, LABEL_WIDTH, MIN_GRAPH_WIDTH, Overview, OverviewLayout, Role};
 use crate::app::{Focus, State};
 use crate::model::Age;
 use crate::sorting::CompactSort;
 
-use super::analysis::{draw_finding, figures, figures_of_tab};
-use super::canvas::{Canvas, width};
-use super::chart::{AXIS, Layer, Span, marks, plot, time_axis};
+use super::analysis::{draw_finding, figures};
+use super::canvas::{Canvas, below, width};
+use super::chart::{AXIS, Span, marks, plot, time_axis};
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
     let Some(overview) = state.overview() else {
@@ -25,7 +25,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
     if let Some((text, role)) = &overview.notice {
         canvas.wrapped(page.take(layout.notice), text, canvas.theme.role(*role));
     }
-    figures_of_tab(canvas, page.take(layout.facts), &overview.facts);
+    figures(canvas, page.take(layout.facts), &overview.facts);
     canvas.wrapped(page.take(layout.command), &overview.command_in(body), canvas.theme.dim);
     graphs(canvas, &overview, &layout, &mut page);
     details(canvas, &overview, &layout, body, &mut page);
@@ -70,43 +70,38 @@ fn findings(canvas: &mut Canvas<'_>, state: &State, overview: &Overview<'_>, are
 
 fn graphs(canvas: &mut Canvas<'_>, overview: &Overview<'_>, layout: &OverviewLayout, page: &mut Page) {
     let OverviewLayout { columns, rows, height, others, .. } = *layout;
-    // All graphs have the same time span.
-    let len =
-        overview.graphs.iter().take(layout.shown()).flat_map(|graph| &graph.layers).map(|layer| layer.values.len()).max().unwrap_or(0);
-    let span = Span::of_seconds(len);
     let (shown, rest) = overview.graphs.split_at(layout.shown().min(overview.graphs.len()));
+    let span = common_span(shown);
     for (row, line) in shown.chunks(usize::from(columns)).enumerate() {
         let area = page.take(height);
-        for (graph, column) in line.iter().zip(0..) {
-            draw_graph(canvas, graph, span, place(area, columns, column));
-        }
-        if row + 1 == usize::from(rows) {
-            let axis = page.take(1);
-            for column in 0..line.len() as u16 {
-                time_axis(canvas, place(axis, columns, column), span, "now");
-            }
-        }
+        let axis = if row + 1 == usize::from(rows) { page.take(1) } else { Rect::default() };
+        draw_graphs(canvas, line, span, columns, area, axis);
     }
-    let others = page.take(others);
-    if others.height > 0 {
-        let theme = canvas.theme;
-        figures(canvas, others, rest.iter().map(|graph| (graph.title, graph.now.as_str(), theme.text)));
-    }
+    let rest: Vec<_> = rest.iter().map(|graph| Figure::new(graph.title, &graph.now, Role::Text)).collect();
+    figures(canvas, page.take(others), &rest);
 }
 
 /// Draws graphs side by side, with a time axis below, as many as fit.
 pub(super) fn row(canvas: &mut Canvas<'_>, graphs: &[Graph], area: Rect) {
-    const MIN_GRAPH_WIDTH: u16 = 36;
     if graphs.is_empty() || area.height < 3 {
         return;
     }
     let columns = (area.width / MIN_GRAPH_WIDTH).clamp(1, graphs.len() as u16);
     let shown = &graphs[..usize::from(columns)];
-    let span = Span::of_seconds(shown.iter().flat_map(|graph| &graph.layers).map(|layer| layer.values.len()).max().unwrap_or(0));
-    for (graph, column) in shown.iter().zip(0..) {
-        let place = place(area, columns, column);
-        draw_graph(canvas, graph, span, Rect { height: area.height - 1, ..place });
-        time_axis(canvas, Rect { y: area.bottom() - 1, height: 1, ..place }, span, "now");
+    let height = area.height - 1;
+    draw_graphs(canvas, shown, common_span(shown), columns, Rect { height, ..area }, below(area, height));
+}
+
+/// Returns the time span that fits all graphs.
+fn common_span(graphs: &[Graph]) -> Span {
+    Span::of_seconds(graphs.iter().flat_map(|graph| &graph.layers).map(|layer| layer.values.len()).max().unwrap_or(0))
+}
+
+/// Draws graphs in columns, and their time axes in another area, if it is not empty.
+fn draw_graphs(canvas: &mut Canvas<'_>, graphs: &[Graph], span: Span, columns: u16, area: Rect, axis: Rect) {
+    for (graph, column) in graphs.iter().zip(0..) {
+        draw_graph(canvas, graph, span, place(area, columns, column));
+        time_axis(canvas, place(axis, columns, column), span, "now");
     }
 }
 
@@ -122,13 +117,9 @@ fn draw_graph(canvas: &mut Canvas<'_>, graph: &Graph, span: Span, area: Rect) {
     if area.height < 2 || area.width < AXIS + 4 {
         return;
     }
-    let functions: Vec<_> = graph.layers.iter().map(|layer| |step: usize| layer.values.get(step).copied().unwrap_or(f64::NAN)).collect();
-    let styles = graph.layers.iter().map(|layer| theme.role(layer.role));
-    let layers: Vec<Layer<'_>> = styles.zip(functions.iter().map(|function| function as &dyn Fn(usize) -> f64)).collect();
-    let len = graph.layers.iter().map(|layer| layer.values.len()).max().unwrap_or(0);
-    let below = Rect { y: area.y + 1, height: area.height - 1, ..area };
-    let peak = plot(canvas, below, span, len, graph.unit, &layers, &|_| false);
-    marks(canvas, below, span, peak, &graph.marks);
+    let layers: Vec<_> = graph.layers.iter().map(|layer| (theme.role(layer.role), layer.values.as_slice())).collect();
+    let peak = plot(canvas, below(area, 1), span, graph.unit, &layers, &[]);
+    marks(canvas, below(area, 1), span, peak, &graph.marks);
     let mut used = canvas.pieces(area.x, area.y, area.width, &[(graph.title, theme.strong), (" ", theme.dim), (&graph.now, theme.text)]);
     let mut parts: Vec<_> = graph.layers.iter().collect();
     // The largest first.

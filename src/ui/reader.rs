@@ -140,7 +140,7 @@ pub(super) fn search(canvas: &mut Canvas<'_>, state: &State, filter: &Filter, ar
         return None;
     }
     let (x, y) = (area.x + 2, area.bottom().saturating_sub(1));
-    let used = canvas.value(x, y, area.width.saturating_sub(4), format_args!(" /{text} "), theme.chip);
+    let used = canvas.text(x, y, area.width.saturating_sub(4), &format!(" /{text} "), theme.chip);
     let before = u16::try_from(typing?.input.visual_cursor()).unwrap_or(u16::MAX);
     Some(((x + 2).saturating_add(before).min(x + used.max(width(" /"))), y))
 }

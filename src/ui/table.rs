@@ -66,7 +66,7 @@ fn title(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) -> Option<
         return None;
     }
     let start = x + used + 1;
-    let end = canvas.value(start, y, room.saturating_sub(used + 1), format_args!(" /{text} "), theme.chip) + start;
+    let end = canvas.text(start, y, room.saturating_sub(used + 1), &format!(" /{text} "), theme.chip) + start;
     let line = typing?;
     let before = u16::try_from(line.input.visual_cursor()).unwrap_or(u16::MAX);
     Some((start.saturating_add(2).saturating_add(before).min(end.saturating_sub(1)), y))

@@ -1,11 +1,10 @@
 //! The recordings of the selected process: one of them at a time, live.
 
 use ratatui::layout::Rect;
-use ratatui::style::Style;
 
 use crate::analysis::{MethodCount, SampleCount, SampleFilter};
 use crate::app::action::Action;
-use crate::app::tabs::phase_badge;
+use crate::app::tabs::{Figure, Role, phase_badge};
 use crate::app::{State, TrackedRecording, findings};
 use crate::clr::EventKind;
 use crate::model::{
@@ -14,7 +13,7 @@ use crate::model::{
 };
 
 use super::analysis::{figures, no_recording, warnings};
-use super::canvas::{Canvas, plural};
+use super::canvas::{Canvas, below, plural};
 use super::chart::{Curve, Span, curve, curve_with_axis};
 use super::list::short_name;
 
@@ -27,9 +26,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
     let area = Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..body };
     let Some(tracked) = state.shown_recording() else { return no_recording(canvas, state, area) };
     let used = facts(canvas, state, tracked, area);
-    let rest = Rect { y: area.y + used, height: area.height.saturating_sub(used), ..area };
+    let rest = below(area, used);
     let used = tracked.value.analysis.as_deref().map_or(0, |analysis| summary(canvas, state, tracked, analysis, rest));
-    let rest = Rect { y: rest.y + used, height: rest.height.saturating_sub(used), ..rest };
+    let rest = below(rest, used);
     match tracked.value.analysis.as_deref() {
         Some(analysis) if state.shows_files() && rest.height >= 2 => most_frequent(canvas, tracked, analysis, rest),
         Some(analysis) if rest.width >= 100 && rest.height >= 5 => {
@@ -38,11 +37,11 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
             let gap = left + 3;
             let right = Rect { x: rest.x + gap, width: rest.width - gap, ..rest };
             let used = hottest(canvas, tracked, analysis, Rect { height: right.height / 2, ..right });
-            most_frequent(canvas, tracked, analysis, Rect { y: right.y + used, height: right.height - used, ..right });
+            most_frequent(canvas, tracked, analysis, below(right, used));
         }
         Some(analysis) => {
             let used = hottest(canvas, tracked, analysis, Rect { height: rest.height / 2, ..rest });
-            charts(canvas, tracked, Rect { y: rest.y + used, height: rest.height - used, ..rest });
+            charts(canvas, tracked, below(rest, used));
         }
         None if tracked.value.kernel.is_some() => {}
         None => charts(canvas, tracked, rest),
@@ -52,13 +51,12 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
 /// Draws the findings and the key figures. Returns the number of lines.
 fn summary(canvas: &mut Canvas<'_>, state: &State, tracked: &TrackedRecording, analysis: &RecordingAnalysis, area: Rect) -> u16 {
     let over = !tracked.is_active();
-    let all = figures_of(canvas, analysis, over);
     // Both leave room for a curve.
     let lines = area.height.saturating_sub(4).div_ceil(6).min(2);
-    let used = figures(canvas, Rect { height: lines, ..area }, all.iter().map(|(label, value, style)| (*label, value.as_str(), *style)));
+    let used = figures(canvas, Rect { height: lines, ..area }, &figures_of(analysis, over));
     let found = findings(&analysis.snapshot, over, &state.options.thresholds);
-    let rest = Rect { y: area.y + used, height: area.height - used, ..area };
-    used + warnings(canvas, state, &found.iter().collect::<Vec<_>>(), rest, rest.height.saturating_sub(4).min(4))
+    let rest = below(area, used);
+    used + warnings(canvas, state, &found, Rect { height: rest.height.saturating_sub(4).min(4), ..rest })
 }
 
 /// Draws the methods and functions with the most self CPU time: of the last seconds while recording, otherwise in total. Returns the number of
@@ -76,7 +74,7 @@ fn hottest(canvas: &mut Canvas<'_>, tracked: &TrackedRecording, analysis: &Recor
     canvas.text(area.x, area.y, area.width, title, theme.dim);
     for (y, MethodCount { frame, own, .. }) in (area.y + 1..).zip(&methods) {
         let Some(frame) = cpu.profile.frame_at(*frame) else { continue };
-        canvas.number(area.x, y, 7, Percent(weight(*own) as f64 / time.as_nanos().max(1) as f64), theme.strong);
+        canvas.right(area.x, y, 7, &Percent(weight(*own) as f64 / time.as_nanos().max(1) as f64).to_string(), theme.strong);
         let (name, room) = (frame.origin.label(&frame.name), area.width.saturating_sub(9));
         canvas.text(area.x + 9, y, room, short_name(&name, room), theme.text);
     }
@@ -88,7 +86,7 @@ fn most_frequent(canvas: &mut Canvas<'_>, tracked: &TrackedRecording, analysis: 
     let theme = canvas.theme;
     let over = !tracked.is_active();
     canvas.text(area.x, area.y, area.width, "top events", theme.dim);
-    let lines = Rect { y: area.y + 1, height: area.height - 1, ..area };
+    let lines = below(area, 1);
     let recorded: Vec<_> = analysis.events.iter().filter(|rate| !EventKind::only_describes(&rate.event.provider)).collect();
     let is_sampled = recorded.iter().any(|rate| rate.event.is_sample());
     let (samplers, others): (Vec<_>, Vec<_>) = recorded.into_iter().partition(|rate| is_sampled && rate.event.is_sampling_event());
@@ -96,7 +94,7 @@ fn most_frequent(canvas: &mut Canvas<'_>, tracked: &TrackedRecording, analysis: 
     let most = others.first().map_or(1, |rate| rate.event.count.max(1)) as f64;
     for (all, y) in others.iter().zip(lines.y..lines.bottom()) {
         let (event, rate) = (&all.event, rate_of(all));
-        canvas.number(area.x, y, 7, CountRate(rate), if rate > 0.0 { theme.events } else { theme.dim });
+        canvas.right(area.x, y, 7, &CountRate(rate).to_string(), if rate > 0.0 { theme.events } else { theme.dim });
         let bar = (event.count as f64 / most * 8.0).ceil() as usize;
         for column in 0..bar.min(8) as u16 {
             canvas.sign(area.x + 9 + column, y, theme.glyphs.meter[0], theme.events);
@@ -106,7 +104,7 @@ fn most_frequent(canvas: &mut Canvas<'_>, tracked: &TrackedRecording, analysis: 
     if others.len() < usize::from(lines.height) && !samplers.is_empty() {
         let y = lines.y + others.len() as u16;
         let rate: f64 = samplers.into_iter().map(rate_of).sum();
-        canvas.number(area.x, y, 7, CountRate(rate), theme.dim);
+        canvas.right(area.x, y, 7, &CountRate(rate).to_string(), theme.dim);
         canvas.text(area.x + 18, y, area.width.saturating_sub(18), "samples: see tab Events", theme.dim);
     }
 }
@@ -133,10 +131,9 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &TrackedRecording, are
     canvas.right(area.x + used + 2, y, area.width.saturating_sub(used + 2), &recording.what.join(" + "), theme.dim);
     y += 1;
 
-    let below = Rect { y, ..area };
     y += match &recording.kernel {
-        Some(kernel) => destination(canvas, kernel, below),
-        None => numbers(canvas, tracked, below),
+        Some(kernel) => destination(canvas, kernel, Rect { y, ..area }),
+        None => numbers(canvas, tracked, Rect { y, ..area }),
     };
 
     if let Some(scheduling) = &recording.scheduling {
@@ -267,63 +264,56 @@ fn charts(canvas: &mut Canvas<'_>, tracked: &TrackedRecording, area: Rect) {
     let history = &tracked.value.history;
     let end = if tracked.is_active() { "now" } else { "end" };
     let span = Span::of(history.len());
-    let dropped = |index: usize| history.get(index).is_some_and(|rate| rate.dropped);
-    let bytes = Curve { title: "bytes/s", style: theme.bytes, unit: |value| ByteRate(value).to_string(), len: history.len() };
-    let events = Curve { title: "events/s", style: theme.events, unit: |value| CountRate(value).to_string(), len: history.len() };
-    let byte_at = |index: usize| history.get(index).map_or(0.0, |rate| rate.bytes);
-    let event_at = |index: usize| history.get(index).map_or(0.0, |rate| rate.events);
+    let (bytes, events): (Vec<_>, Vec<_>) = history.iter().map(|rate| (rate.bytes, rate.events)).unzip();
+    let lost: Vec<_> = history.iter().map(|rate| rate.dropped).collect();
+    let bytes = Curve { title: "bytes/s", style: theme.bytes, unit: |value| ByteRate(value).to_string(), values: &bytes, lost: &lost };
+    let events = Curve { title: "events/s", style: theme.events, unit: |value| CountRate(value).to_string(), values: &events, lost: &lost };
     match (area.height, area.width) {
         (0..=3, _) => {}
         (4..=8, 80..) => {
             let half = (area.width - 2) / 2;
             let right = Rect { x: area.right() - half, width: half, ..area };
-            curve_with_axis(canvas, Rect { width: half, ..area }, &bytes, span, end, byte_at, dropped);
-            curve_with_axis(canvas, right, &events, span, end, event_at, dropped);
+            curve_with_axis(canvas, Rect { width: half, ..area }, &bytes, span, end);
+            curve_with_axis(canvas, right, &events, span, end);
         }
-        (4..=6, _) => curve_with_axis(canvas, area, &bytes, span, end, byte_at, dropped),
+        (4..=6, _) => curve_with_axis(canvas, area, &bytes, span, end),
         (height, _) => {
             let upper = (height - 1) / 2;
-            curve(canvas, Rect { height: upper, ..area }, &bytes, span, byte_at, dropped);
-            let lower = Rect { y: area.y + upper, height: height - upper, ..area };
-            curve_with_axis(canvas, lower, &events, span, end, event_at, dropped);
+            curve(canvas, Rect { height: upper, ..area }, &bytes, span);
+            curve_with_axis(canvas, below(area, upper), &events, span, end);
         }
     }
 }
 
-/// Returns the figures shown in the overview.
-fn figures_of(canvas: &Canvas<'_>, analysis: &RecordingAnalysis, over: bool) -> Vec<(&'static str, String, Style)> {
-    let theme = canvas.theme;
+/// Returns the key figures of a recording.
+fn figures_of(analysis: &RecordingAnalysis, over: bool) -> Vec<Figure> {
     let snapshot = &analysis.snapshot;
-    let rate = |count, recent| CountRate(analysis.rate(over, count, recent)).to_string();
+    let rate = |count, recent| CountRate(analysis.rate(over, count, recent));
     let mut all = Vec::new();
     let gc = &snapshot.gc;
     if gc.pauses.count > 0 {
         let duration = snapshot.recorded_ns.max(1) as f64;
         let share = if over { gc.pauses.total_ns as f64 / duration } else { gc.pauses.recent_share };
-        all.push(("in GC", Percent(share).to_string(), if share > 0.1 { theme.warn } else { theme.strong }));
+        all.push(Figure::new("in GC", Percent(share), if share > 0.1 { Role::Warning } else { Role::Strong }));
     }
-    if let Some(heap) = &gc.heap {
-        all.push(("heap", Bytes(heap.size()).to_string(), theme.strong));
-    }
+    all.extend(gc.heap.as_ref().map(|heap| Figure::new("heap", Bytes(heap.size()), Role::Strong)));
     if let Some(allocations) = &gc.allocations {
-        all.push(("allocated", ByteRate(analysis.rate(over, allocations.bytes, allocations.rate)).to_string(), theme.strong));
+        let rate = ByteRate(analysis.rate(over, allocations.bytes, allocations.rate));
+        all.push(Figure::new("allocated", rate, Role::Strong));
     }
     if snapshot.exceptions.thrown > 0 {
-        all.push(("exceptions", rate(snapshot.exceptions.thrown, snapshot.exceptions.rate), theme.strong));
+        all.push(Figure::new("exceptions", rate(snapshot.exceptions.thrown, snapshot.exceptions.rate), Role::Strong));
     }
     if snapshot.contention.count > 0 {
-        all.push(("lock waits", rate(snapshot.contention.count, snapshot.contention.rate), theme.strong));
+        all.push(Figure::new("lock waits", rate(snapshot.contention.count, snapshot.contention.rate), Role::Strong));
     }
-    if let Some(workers) = snapshot.thread_pool.workers {
-        all.push(("workers", workers.to_string(), theme.strong));
-    }
+    all.extend(snapshot.thread_pool.workers.map(|workers| Figure::new("workers", workers, Role::Strong)));
     if snapshot.jit.bodies > 0 {
-        all.push(("new methods", rate(snapshot.jit.bodies, snapshot.jit.rate), theme.strong));
+        all.push(Figure::new("new methods", rate(snapshot.jit.bodies, snapshot.jit.rate), Role::Strong));
     }
-    let counts = analysis.profile.count(SampleFilter::ALL);
-    let samples = counts.samples();
+    let samples = analysis.profile.count(SampleFilter::ALL).samples();
     if samples.all() > 0 && analysis.profile.has_cpu_times {
-        all.push(("threads run", Percent(samples.running_ns as f64 / samples.all_ns().max(1) as f64).to_string(), theme.strong));
+        all.push(Figure::new("threads run", Percent(samples.running_ns as f64 / samples.all_ns().max(1) as f64), Role::Strong));
     }
     all
 }

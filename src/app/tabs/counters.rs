@@ -4,7 +4,7 @@ use super::cell::{Cell, SortKey};
 use super::list::{Direction, Fit, Rows, Table};
 use super::overview::{Graph, histogram, rates};
 use super::registry::{Descriptor, Recorded, Shows};
-use super::view::{Line, Plot, Role, Side, View};
+use super::view::{Chart, Line, Role, Side, View};
 use crate::analysis::{CounterKind, CounterSnapshot, CountersSnapshot, Field, HistogramReading, Spread, without_duplicates};
 use crate::app::action::{
     Action, Context, ENTER, Entry,
@@ -221,8 +221,8 @@ fn about(counter: &CounterSnapshot) -> Side<'_> {
     let graph = counter.histogram.as_ref().and_then(|reading| histogram(&reading.history, write));
     // The axis labels omit the unit.
     let graph = graph.map(|graph| Graph { now: format!("{} {name}", graph.now).trim_end().to_owned(), ..graph });
-    let plot = graph.is_none().then(|| Plot { title, unit: write, values: values(counter) });
-    Side { plot, graph, ..Side::text(text) }
+    let chart = graph.is_none().then(|| Chart { title, role: Role::Bytes, unit: write, values: values(counter) });
+    Side { chart, graph, ..Side::text(text) }
 }
 
 /// Returns the display name of a counter; empty if it equals the name.

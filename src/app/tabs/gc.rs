@@ -51,20 +51,9 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     if is_missing {
         return view;
     }
-    let heap = Chart {
-        title: "GC heap size",
-        role: Role::Bytes,
-        unit: |value| Bytes(value as u64).to_string(),
-        line: &gc.heap_size,
-        keeps_value: true,
-    };
-    let pause = Chart {
-        title: "max pause",
-        role: Role::Events,
-        unit: |value| Nanoseconds(value as u64).to_string(),
-        line: &gc.pauses.longest,
-        keeps_value: false,
-    };
+    let heap = look.level_chart("GC heap size", Role::Bytes, |value| Bytes(value as u64).to_string(), &gc.heap_size);
+    let unit = |value: f64| Nanoseconds(value as u64).to_string();
+    let pause = Chart { title: "max pause", role: Role::Events, unit, values: look.sums(&gc.pauses.longest) };
     View {
         head: vec![Head::Figures(figures(look, gc))],
         summary: parts(look, gc),
@@ -111,22 +100,11 @@ fn parts<'a>(look: Look<'a>, gc: &'a GcSnapshot) -> Option<Rows<'a>> {
     const NAMES: [&str; 5] = ["gen 0", "gen 1", "gen 2", "LOH", "POH"];
     let heap = gc.heap.as_ref()?;
     let known = if heap.pinned.is_some() { 5 } else { 4 };
-    let now = look.analysis.snapshot.now;
-    let seconds = usize::try_from(now / 1_000_000_000 + 1).unwrap_or(1).min(300);
-    let history = move |part: usize| {
-        // A size remains valid until the next collection.
-        let mut held = f64::NAN;
-        let mut values = gc.parts_over_time[part].recent(now, seconds);
-        for value in &mut values {
-            held = if value.is_finite() { *value } else { held };
-            *value = held;
-        }
-        values
-    };
     let table = Table::new((0..known).collect(), |part: &usize| part.to_string())
         .column("HEAP", 5, Fit::Left, |part| Cell::new(NAMES[*part], Role::Dim))
         .column("SIZE", 8, Fit::Right, |part| Cell::new(Bytes(heap.parts()[*part]), Role::Text))
-        .column("HISTORY", 0, Fit::Right, move |part| Cell::Bars(history(*part), Role::Bytes));
+        // A size remains valid until the next collection.
+        .column("HISTORY", 0, Fit::Right, move |part| Cell::Bars(look.levels(&gc.parts_over_time[*part]), Role::Bytes));
     Some(table.finish())
 }
 

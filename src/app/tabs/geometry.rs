@@ -173,7 +173,7 @@ fn beside(view: &View<'_>, area: Rect) -> (Rect, Rect) {
     // Each part gets the height it needs. If that does not fit, the side gets what the list leaves, but at least its share.
     let rows = |len: usize| u16::try_from(len).unwrap_or(u16::MAX).saturating_add(1);
     let text = side.text.iter().map(|line| text_lines(line, area.width)).fold(0, u16::saturating_add);
-    let plot = if side.plot.is_some() || side.graph.is_some() { PLOT_HEIGHT } else { 0 };
+    let plot = if side.chart.is_some() || side.graph.is_some() { PLOT_HEIGHT } else { 0 };
     let lists = side.lists.iter().map(|list| rows(list.len())).fold(0, u16::saturating_add);
     let needed = text.saturating_add(lists).saturating_add(plot);
     // One blank line between the two.

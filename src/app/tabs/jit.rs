@@ -53,19 +53,11 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         .column("TIER", 0, Fit::Left, |(tier, _)| Cell::new(tier.name(), Role::Text))
         .finish();
 
-    let compiled = Chart {
-        title: "methods loaded",
-        role: Role::Events,
-        unit: |value| CountRate(value).to_string(),
-        line: &jit.over_time,
-        keeps_value: false,
-    };
-    let time = jit.time.as_ref().map(|time| Chart {
-        title: "time spent compiling",
-        role: Role::Bytes,
-        unit: |value| Nanoseconds(value as u64).to_string(),
-        line: &time.over_time,
-        keeps_value: false,
+    let unit = |value: f64| CountRate(value).to_string();
+    let compiled = Chart { title: "methods loaded", role: Role::Events, unit, values: look.sums(&jit.over_time) };
+    let time = jit.time.as_ref().map(|time| {
+        let unit = |value: f64| Nanoseconds(value as u64).to_string();
+        Chart { title: "time spent compiling", role: Role::Bytes, unit, values: look.sums(&time.over_time) }
     });
     let unmatched = match &jit.time {
         None => {

@@ -1,13 +1,21 @@
 //! The common input of the tabs of a recording.
 
 use super::cell::Cell;
-use super::view::{Line, Role};
-use crate::analysis::{CountersSnapshot, Counts, KernelSamples, SampleFilter};
+use super::view::{Chart, Line, Role};
+use crate::analysis::{CountersSnapshot, Counts, KernelSamples, SampleFilter, Timeline};
 use crate::app::action::Action;
 use crate::app::recordings::TrackedRecording;
 use crate::app::state::State;
 use crate::diagnosis::Source;
 use crate::model::{NativeAotGap, RecordingAnalysis};
+
+/// Nanoseconds in a second.
+const SECOND: i64 = 1_000_000_000;
+
+/// Returns the last five minutes before `last`, second by second.
+fn recent(line: &Timeline, last: i64) -> Vec<f64> {
+    line.recent(last, usize::try_from(last.max(0) / SECOND + 1).unwrap_or(300).min(300))
+}
 
 /// The shown recording and its analysis.
 #[derive(Clone, Copy)]
@@ -31,6 +39,33 @@ impl<'a> Look<'a> {
     /// Returns a rate: over the last seconds, or over the whole recording if it has ended.
     pub fn rate(&self, count: u64, recent: f64) -> f64 {
         self.analysis.rate(self.has_ended(), count, recent)
+    }
+
+    /// Returns a sum over the last five minutes, second by second.
+    pub(super) fn sums(&self, line: &Timeline) -> Vec<f64> {
+        let now = self.analysis.snapshot.now;
+        // The current second is incomplete, and would always look low.
+        recent(line, if self.has_ended() { now } else { now.saturating_sub(SECOND) })
+    }
+
+    /// Returns a quantity that keeps its value until it changes, like [`Self::sums`]; NaN before it is known.
+    pub(super) fn levels(&self, line: &Timeline) -> Vec<f64> {
+        let mut held = f64::NAN;
+        let mut values = recent(line, self.analysis.snapshot.now);
+        for value in &mut values {
+            held = if value.is_finite() { *value } else { held };
+            *value = held;
+        }
+        values
+    }
+
+    /// Charts such a quantity. Before it is known, it is drawn as what it will be.
+    pub(super) fn level_chart(&self, title: &'static str, role: Role, unit: fn(f64) -> String, line: &Timeline) -> Chart {
+        let mut values = self.levels(line);
+        let known = values.iter().position(|value| value.is_finite()).unwrap_or(values.len());
+        let first = values.get(known).copied().unwrap_or(0.0);
+        values[..known].fill(first);
+        Chart { title, role, unit, values }
     }
 
     /// Formats a stack frame, marked if its method is unresolved.

@@ -40,10 +40,10 @@ pub use jobs::phase_badge;
 pub(in crate::app) use list::Table;
 pub use list::{Column, Direction, Fit, List, Rows};
 pub use look::Look;
-pub use overview::{Graph, LABEL_WIDTH, Layer, Mark, Overview, OverviewLayout};
+pub use overview::{Graph, LABEL_WIDTH, Layer, MIN_GRAPH_WIDTH, Mark, Overview, OverviewLayout};
 pub use registry::Tab;
 pub use stacks::Stacks;
-pub use view::{Chart, Figure, Head, Line, Plot, Role, Side, Sign, View};
+pub use view::{Chart, Figure, Head, Line, Role, Side, Sign, View};
 
 use self::registry::Shows;
 use super::findings::findings;

@@ -64,20 +64,9 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     };
     let beside = [(locks.count > 0).then(|| sites(look, locks).finish()), (!pool.recent.is_empty()).then(|| adjustments(pool))];
     let lists: Vec<_> = beside.into_iter().flatten().collect();
-    let workers = Chart {
-        title: "pool workers",
-        role: Role::Bytes,
-        unit: |value| format!("{value:.0}"),
-        line: &pool.workers_over_time,
-        keeps_value: true,
-    };
-    let waits = Chart {
-        title: "lock contention",
-        role: Role::Events,
-        unit: |value| CountRate(value).to_string(),
-        line: &locks.count_over_time,
-        keeps_value: false,
-    };
+    let workers = look.level_chart("pool workers", Role::Bytes, |value| format!("{value:.0}"), &pool.workers_over_time);
+    let unit = |value: f64| CountRate(value).to_string();
+    let waits = Chart { title: "lock contention", role: Role::Events, unit, values: look.sums(&locks.count_over_time) };
     View {
         head,
         // Figures that were not recorded must not be drawn as zero.

@@ -2,10 +2,9 @@
 
 use super::list::{Rows, Table};
 use super::overview::Graph;
-use crate::analysis::Timeline;
 use crate::app::cursor::Cursor;
 use crate::app::findings::Finding;
-use crate::model::Nanoseconds;
+use crate::model::{Count, Nanoseconds};
 
 /// The meaning of a style; themes define its colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,8 +54,13 @@ pub struct Figure {
 }
 
 impl Figure {
-    pub(super) fn new(label: &'static str, value: impl ToString, role: Role) -> Self {
+    pub fn new(label: &'static str, value: impl ToString, role: Role) -> Self {
         Self { label, value: value.to_string(), role }
+    }
+
+    /// Returns a figure for a count, unless it is 0.
+    pub(super) fn if_any(label: &'static str, count: u64, role: Role) -> Option<Self> {
+        (count > 0).then(|| Self::new(label, Count(count), role))
     }
 
     /// Returns the figures for quantiles 0.95 and 0.5 of a duration.
@@ -66,16 +70,15 @@ impl Figure {
 }
 
 /// A quantity over time.
-#[derive(Debug, Clone, Copy)]
-pub struct Chart<'a> {
+#[derive(Debug, Clone)]
+pub struct Chart {
     pub title: &'static str,
     /// Role of the curve.
     pub role: Role,
     /// Formats a value on the axis.
     pub unit: fn(f64) -> String,
-    pub line: &'a Timeline,
-    /// Whether the value persists until it changes; otherwise it is a sum, and 0 where there is no value.
-    pub keeps_value: bool,
+    /// One value per second, the newest last.
+    pub values: Vec<f64>,
 }
 
 /// A line of text in pieces. If the last piece does not fit, it is wrapped and indented to its start.
@@ -95,25 +98,15 @@ impl Head {
     }
 }
 
-/// The history of a value, with one value per second.
-#[derive(Debug, Clone)]
-pub struct Plot {
-    pub title: &'static str,
-    /// Formats a value on the axis.
-    pub unit: fn(f64) -> String,
-    /// The values, the newest last.
-    pub values: Vec<f64>,
-}
-
 /// The area beside or below a list, with details of the selected row or of the whole list.
 pub struct Side<'a> {
     /// The text; not sanitized.
     pub text: Vec<Line>,
     /// Lists below the text, one below the other, without a selection.
     pub lists: Vec<Rows<'a>>,
-    /// A plot below the text.
-    pub plot: Option<Plot>,
-    /// A graph that replaces the plot.
+    /// A chart below the text.
+    pub chart: Option<Chart>,
+    /// A graph that replaces the chart.
     pub graph: Option<Graph>,
     /// Minimum width at which it is beside the list.
     pub wide: u16,
@@ -128,7 +121,7 @@ impl<'a> Side<'a> {
     const WIDE: u16 = 150;
 
     pub(super) fn text(text: Vec<Line>) -> Self {
-        Self { text, lists: Vec::new(), plot: None, graph: None, wide: Self::WIDE, below: true, thirds: 1 }
+        Self { text, lists: Vec::new(), chart: None, graph: None, wide: Self::WIDE, below: true, thirds: 1 }
     }
 
     pub(super) fn list(list: Rows<'a>) -> Self {
@@ -146,7 +139,7 @@ pub struct View<'a> {
     /// A small table above the charts, if there is room.
     pub summary: Option<Rows<'a>>,
     /// Charts; up to two are side by side.
-    pub charts: Vec<Chart<'a>>,
+    pub charts: Vec<Chart>,
     /// Graphs that replace the charts, as many side by side as fit.
     pub graphs: Vec<Graph>,
     pub list: Rows<'a>,

@@ -9,10 +9,9 @@ use crate::app::tabs::Look;
 use crate::app::{FlameBox, FlameGraph, Tab};
 use crate::model::{Count, Percent};
 
-use super::super::canvas::{Canvas, width};
+use super::super::canvas::{Canvas, below, width};
 use super::super::list::short_name;
 use super::super::theme::Flames;
-use super::below;
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, area: Rect) {
     let (picture, words) = FlameGraph::split(area);

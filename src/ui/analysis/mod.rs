@@ -4,7 +4,6 @@
 //! contain the data of a tab, that is stated, with the profile that records it.
 
 mod flame;
-mod panel;
 mod tab;
 
 use ratatui::layout::Rect;
@@ -15,10 +14,9 @@ use crate::app::tabs::phase_badge;
 use crate::app::{Answer, Finding, LinePurpose, State, Tab, TrackedRecording};
 use crate::model::{Count, Counted, Phase, Stopwatch};
 
-use super::canvas::{Canvas, plural, width};
+use super::canvas::{Canvas, below, plural, width};
 
-pub(super) use panel::figures;
-pub(super) use tab::{figures as figures_of_tab, text};
+pub(super) use tab::{figures, text};
 
 /// Draws the open tab. Returns the position of the terminal's cursor while a filter is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option<(u16, u16)> {
@@ -32,7 +30,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option
             }
             (None, None) => {}
         }
-        warnings(canvas, state, &view.findings.iter().collect::<Vec<_>>(), area, area.height);
+        warnings(canvas, state, &view.findings, area);
         return tab::draw(canvas, state, &view, &geometry);
     }
     let area = Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..body };
@@ -135,14 +133,12 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &TrackedRecording, a
     canvas.right(area.x + used + 2, area.y, area.width.saturating_sub(used + 2), &recording.what.join(" + "), theme.dim);
 }
 
-/// Draws findings, one per line, at most `most`. Returns the number of lines.
-pub(super) fn warnings(canvas: &mut Canvas<'_>, state: &State, found: &[&Finding], area: Rect, most: u16) -> u16 {
-    let mut lines = 0;
-    for (finding, y) in found.iter().zip(area.y..area.bottom().min(area.y.saturating_add(most))) {
+/// Draws findings, one per line, as many as fit. Returns the number of lines.
+pub(super) fn warnings(canvas: &mut Canvas<'_>, state: &State, found: &[Finding], area: Rect) -> u16 {
+    for (finding, y) in found.iter().zip(area.y..area.bottom()) {
         draw_finding(canvas, state, finding, "", canvas.theme.warn, Rect { y, ..area });
-        lines += 1;
     }
-    lines
+    (found.len() as u16).min(area.height)
 }
 
 /// Draws a finding on one line, with its age if known: as much as fits, but always what was found and the first key.
@@ -163,20 +159,6 @@ pub(super) fn draw_finding(canvas: &mut Canvas<'_>, state: &State, finding: &Fin
     canvas.pieces(area.x, area.y, area.width, &[&start[..], why, &[(advice.as_str(), theme.accent)]].concat());
 }
 
-/// Returns the rest of an area below some lines.
-fn below(area: Rect, lines: u16) -> Rect {
-    let lines = lines.min(area.height);
-    Rect { y: area.y + lines, height: area.height - lines, ..area }
-}
-
-/// Splits an area into a left and a right part with a gap between them.
-fn beside(area: Rect, left: u16) -> (Rect, Rect) {
-    const GAP: u16 = 3;
-    let left = left.min(area.width);
-    let right = area.width.saturating_sub(left + GAP);
-    (Rect { width: left, ..area }, Rect { x: area.right() - right, width: right, ..area })
-}
-
 /// Maximum width of a filter, in columns.
 const FILTER: u16 = 32;
 
@@ -191,7 +173,7 @@ fn filter(canvas: &mut Canvas<'_>, state: &State, area: Rect) -> (Rect, Option<(
     let room = width(text).saturating_add(3).min(FILTER).min(area.width);
     let x = area.right() - room;
     let chip = canvas.theme.chip;
-    canvas.value(x, area.y, room, format_args!(" /{text} "), chip);
+    canvas.text(x, area.y, room, &format!(" /{text} "), chip);
     let before = line.map(|line| u16::try_from(line.input.visual_cursor()).unwrap_or(u16::MAX));
     let cursor = before.map(|before| ((x + 2).saturating_add(before).min(area.right().saturating_sub(1)), area.y));
     (Rect { width: area.width.saturating_sub(room + 2), ..area }, cursor)

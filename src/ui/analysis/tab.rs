@@ -3,17 +3,15 @@
 use ratatui::layout::Rect;
 
 use crate::analysis::Filter;
-use crate::app::tabs::{Chart, Figure, Geometry, Head, Line, List, Look, Plot, Rows, Side, View, last_piece};
+use crate::app::tabs::{Chart, Figure, Geometry, Head, Line, List, Look, Rows, Side, View, last_piece};
 use crate::app::{Focus, State, Tab};
 use crate::model::{Counted, sanitize};
 
-use super::super::canvas::{Canvas, width};
+use super::super::canvas::{Canvas, below, width};
 use super::super::chart::{Curve, Span, curve_with_axis};
 use super::super::list::{self, Listing, pieces};
 use super::super::overview;
-use super::super::theme::Theme;
-use super::panel::{self, History};
-use super::{below, filter, flame};
+use super::{filter, flame};
 
 /// Draws the tab. Returns the position of the terminal's cursor while a filter is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, view: &View<'_>, geometry: &Geometry) -> Option<(u16, u16)> {
@@ -29,11 +27,8 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, view: &View<'_>, geom
     if let Some(summary) = view.summary.as_ref().filter(|_| geometry.summary.height > 0) {
         unselected(canvas, summary.as_ref(), geometry.summary);
     }
-    let charts: Vec<History<'_>> = view.charts.iter().map(|chart| history(canvas.theme, chart)).collect();
     let look = Look::new(state);
-    if let Some(look) = &look {
-        panel::histories(canvas, look, geometry.charts, &charts);
-    }
+    charts(canvas, geometry.charts, &view.charts, if look.is_some_and(|look| look.has_ended()) { "end" } else { "now" });
     overview::row(canvas, &view.graphs, geometry.charts);
     if let (Some(look), true, Some(graph)) = (&look, state.tab == Tab::Methods && state.is_flame(), state.flame()) {
         flame::draw(canvas, look, &graph, geometry.list);
@@ -80,30 +75,53 @@ fn beside(canvas: &mut Canvas<'_>, side: &Side<'_>, area: Rect) {
         unselected(canvas, rows.as_ref(), Rect { height, ..rest });
         rest = below(rest, height);
     }
-    if let Some(Plot { title, unit, values }) = side.plot.as_ref().filter(|_| rest.height >= 4) {
-        let span = Span::of_seconds(values.len());
-        let shape = Curve { title, style: canvas.theme.bytes, unit: *unit, len: values.len() };
-        curve_with_axis(canvas, rest, &shape, span, "now", |index| values.get(index).copied().unwrap_or(0.0), |_| false);
+    if let Some(chart) = side.chart.as_ref().filter(|_| rest.height >= 4) {
+        draw_chart(canvas, rest, chart, "now");
     }
     if let Some(graph) = &side.graph {
         overview::row(canvas, std::slice::from_ref(graph), rest);
     }
 }
 
-/// Draws the figures of a tab. Returns the number of lines.
-pub(in crate::ui) fn figures(canvas: &mut Canvas<'_>, area: Rect, all: &[Figure]) -> u16 {
+/// Draws figures one after the other, on as many lines as needed and possible. Returns the number of lines. The first figures matter most.
+pub(in crate::ui) fn figures(canvas: &mut Canvas<'_>, area: Rect, figures: &[Figure]) -> u16 {
     let theme = canvas.theme;
-    panel::figures(canvas, area, all.iter().map(|Figure { label, value, role }| (*label, value.as_str(), theme.role(*role))))
+    let (mut x, mut y, mut lines) = (area.x, area.y, 0);
+    for Figure { label, value, role } in figures {
+        let wanted = width(label).saturating_add(1).saturating_add(width(value));
+        if x > area.x && x.saturating_add(wanted) > area.right() {
+            (x, y) = (area.x, y + 1);
+        }
+        if y >= area.bottom() {
+            break;
+        }
+        lines = y - area.y + 1;
+        let room = area.right().saturating_sub(x);
+        x += canvas.pieces(x, y, room, &[(label, theme.dim), (" ", theme.dim), (value, theme.role(*role))]) + 3;
+    }
+    lines
+}
+
+/// Draws charts with a time axis below: two side by side, or only the first if there is no room for both.
+fn charts(canvas: &mut Canvas<'_>, area: Rect, charts: &[Chart], end: &str) {
+    const GAP: u16 = 3;
+    let width = if area.width >= 70 && charts.len() > 1 { (area.width - GAP) / 2 } else { area.width };
+    let right = Rect { x: area.x + width + GAP, width: area.width.saturating_sub(width + GAP), ..area };
+    for (chart, place) in charts.iter().zip([Rect { width, ..area }, right]) {
+        if place.height >= 3 && place.width > 0 {
+            draw_chart(canvas, place, chart, end);
+        }
+    }
+}
+
+fn draw_chart(canvas: &mut Canvas<'_>, area: Rect, Chart { title, role, unit, values }: &Chart, end: &str) {
+    let curve = Curve { title, style: canvas.theme.role(*role), unit: *unit, values, lost: &[] };
+    curve_with_axis(canvas, area, &curve, Span::of_seconds(values.len()), end);
 }
 
 /// Draws a list without a selection.
 fn unselected(canvas: &mut Canvas<'_>, list: &dyn List, area: Rect) {
     list::draw(canvas, area, &Listing { list, cursor: None, focused: false, titled: true, filter: &Filter::default() });
-}
-
-fn history<'a>(theme: &Theme, chart: &Chart<'a>) -> History<'a> {
-    let Chart { title, role, unit, line, keeps_value } = *chart;
-    History { title, style: theme.role(role), unit, line, keeps_value }
 }
 
 /// Draws text. Returns the number of lines.
@@ -112,13 +130,8 @@ pub(in crate::ui) fn text(canvas: &mut Canvas<'_>, lines: &[Line], area: Rect) -
     for (index, line) in lines.iter().enumerate() {
         let left = lines.len() - index;
         if rest.height == 0 || rest.height == 1 && left > 1 {
-            canvas.value(
-                rest.x,
-                rest.y,
-                rest.width * rest.height,
-                format_args!("… {}", Counted(left as u64, "more line")),
-                canvas.theme.dim,
-            );
+            let more = format!("… {}", Counted(left as u64, "more line"));
+            canvas.text(rest.x, rest.y, rest.width * rest.height, &more, canvas.theme.dim);
             return area.height;
         }
         rest = below(rest, wrapped(canvas, line, rest));

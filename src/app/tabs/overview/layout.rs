@@ -30,7 +30,7 @@ pub struct OverviewLayout {
     pub capabilities: u16,
 }
 
-const MIN_GRAPH_WIDTH: u16 = 36;
+pub const MIN_GRAPH_WIDTH: u16 = 36;
 /// Minimum height of a graph, including its title, and maximum height.
 const MIN_GRAPH_HEIGHT: u16 = 4;
 const MAX_GRAPH_HEIGHT: u16 = 14;

@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub(super) use graphs::rates;
 pub use graphs::{Graph, Layer, Mark};
-pub use layout::{LABEL_WIDTH, OverviewLayout};
+pub use layout::{LABEL_WIDTH, MIN_GRAPH_WIDTH, OverviewLayout};
 pub(super) use requests::histogram;
 
 use super::registry::{Descriptor, Shows};
