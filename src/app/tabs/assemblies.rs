@@ -74,9 +74,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     if is_known {
         figures.push(Figure::new("new", Count(snapshot.loads), Role::Text));
     }
-    if snapshot.unloads > 0 {
-        figures.push(Figure::new("unloaded", Count(snapshot.unloads), Role::Text));
-    }
+    figures.extend(Figure::if_any("unloaded", snapshot.unloads, Role::Text));
     if snapshot.searches > 0 {
         figures.push(Figure::new("searches", Count(snapshot.searches), Role::Text));
         figures.push(Figure::new("failed", Count(snapshot.failures), if snapshot.failures > 0 { Role::Warning } else { Role::Text }));

@@ -76,9 +76,7 @@ fn figures(look: Look<'_>) -> Vec<Figure> {
     }
     all.push(Figure::new("event types", analysis.events.len(), Role::Text));
     all.push(Figure::new("threads", Count(totals.threads), Role::Text));
-    if analysis.snapshot.unreadable > 0 {
-        all.push(Figure::new("undecodable", Count(analysis.snapshot.unreadable), Role::Warning));
-    }
+    all.extend(Figure::if_any("undecodable", analysis.snapshot.unreadable, Role::Warning));
     all
 }
 

@@ -59,12 +59,8 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         figures.push(Figure::new("thrown", Count(exceptions.thrown), Role::Strong));
         figures.push(Figure::new("rate", CountRate(look.rate(exceptions.thrown, exceptions.rate)), Role::Strong));
     }
-    if exceptions.rethrown > 0 {
-        figures.push(Figure::new("rethrown", Count(exceptions.rethrown), Role::Text));
-    }
-    if exceptions.others > 0 {
-        figures.push(Figure::new("other types", Count(exceptions.others), Role::Text));
-    }
+    figures.extend(Figure::if_any("rethrown", exceptions.rethrown, Role::Text));
+    figures.extend(Figure::if_any("other types", exceptions.others, Role::Text));
     if let Some(stacks) = look.state.type_stacks(Tab::Exceptions) {
         let what = match look.state.views.type_tree(Tab::Exceptions) {
             Some(TypeTree::Type(name)) => format!("throw sites of {name}"),

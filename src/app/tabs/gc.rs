@@ -78,9 +78,7 @@ fn figures(look: Look<'_>, gc: &GcSnapshot) -> Vec<Figure> {
         all.push(Figure::new("max", Nanoseconds(pauses.longest_ns), Role::Strong));
         all.extend(Figure::quantiles(quantiles));
     }
-    if gc.induced > 0 {
-        all.push(Figure::new("induced", Count(gc.induced), Role::Warning));
-    }
+    all.extend(Figure::if_any("induced", gc.induced, Role::Warning));
     if let Some(allocations) = &gc.allocations {
         all.push(Figure::new("allocated", ByteRate(look.rate(allocations.bytes, allocations.rate)), Role::Strong));
         all.push(Figure::new("total", Bytes(allocations.bytes), Role::Text));

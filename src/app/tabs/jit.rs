@@ -95,8 +95,6 @@ fn figures(look: Look<'_>) -> Vec<Figure> {
         all.push(Figure::new("tiering in background", Nanoseconds(time), Role::Text));
         all.push(Figure::new("pending", pending, Role::Text));
     }
-    if jit.unloaded > 0 {
-        all.push(Figure::new("unloaded", Count(jit.unloaded), Role::Text));
-    }
+    all.extend(Figure::if_any("unloaded", jit.unloaded, Role::Text));
     all
 }

@@ -122,9 +122,7 @@ fn pool_figures(pool: &ThreadPoolSnapshot) -> Vec<Figure> {
     if pool.work_items.0 > 0 {
         all.push(Figure::new("queued", Count(pool.work_items.0.saturating_sub(pool.work_items.1)), Role::Strong));
     }
-    if pool.threads_created > 0 {
-        all.push(Figure::new("threads created", Count(pool.threads_created), Role::Text));
-    }
+    all.extend(Figure::if_any("threads created", pool.threads_created, Role::Text));
     all
 }
 

@@ -21,15 +21,9 @@ pub(super) fn of_waits(look: Look<'_>, counts: &Counts<'_>, cpu: &CpuTime) -> Ve
     if outside_managed > 0 {
         all.push(Figure::new("outside managed code", share(outside_managed, samples.all_ns()), Role::Text));
     }
-    if counts.unresolved() > 0 {
-        all.push(Figure::new("waits unresolved", Count(counts.unresolved()), Role::Warning));
-    }
-    if cpu.lost_waits > 0 {
-        all.push(Figure::new("stacks lost", Count(cpu.lost_waits), Role::Warning));
-    }
-    if cpu.unfollowed > 0 {
-        all.push(Figure::new("threads not traced", Count(cpu.unfollowed), Role::Warning));
-    }
+    all.extend(Figure::if_any("waits unresolved", counts.unresolved(), Role::Warning));
+    all.extend(Figure::if_any("stacks lost", cpu.lost_waits, Role::Warning));
+    all.extend(Figure::if_any("threads not traced", cpu.unfollowed, Role::Warning));
     all.push(Figure::new("waits", Count(samples.all()), Role::Text));
     all.push(Figure::new("threads", counts.threads().len(), Role::Text));
     all
@@ -42,15 +36,9 @@ pub(super) fn of_cpu(counts: &Counts<'_>, cpu: &CpuTime) -> Vec<Figure> {
     if !cpu.recent.is_zero() {
         all.push(Figure::new("now", format!("{} % of a core", of_core(samples.recent_ns, cpu.recent)), Role::Strong));
     }
-    if cpu.lost > 0 {
-        all.push(Figure::new("samples lost", Count(cpu.lost), Role::Warning));
-    }
-    if cpu.missed_threads > 0 {
-        all.push(Figure::new("threads not sampled", Count(cpu.missed_threads), Role::Warning));
-    }
-    if cpu.short_threads > 0 {
-        all.push(Figure::new("short-lived not sampled", Count(cpu.short_threads), Role::Warning));
-    }
+    all.extend(Figure::if_any("samples lost", cpu.lost, Role::Warning));
+    all.extend(Figure::if_any("threads not sampled", cpu.missed_threads, Role::Warning));
+    all.extend(Figure::if_any("short-lived not sampled", cpu.short_threads, Role::Warning));
     all.push(Figure::new("average", format!("{} %", of_core(samples.all_ns(), cpu.elapsed)), Role::Text));
     let [in_gc, in_jit] = [cpu.in_gc(counts), counts.within(Origin::Jit, |_| false)];
     for (label, origin, within) in [("GC", Origin::Gc, in_gc), ("JIT", Origin::Jit, in_jit)] {
