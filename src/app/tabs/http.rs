@@ -14,81 +14,67 @@ use crate::diagnosis::Source;
 use crate::model::{Count, CountRate, Nanoseconds, Percent};
 use crate::sorting::CompactSort;
 
-#[derive(Clone, Copy)]
-enum Row<'a> {
-    /// Requests with the same method and route.
-    Route(&'a OperationSnapshot, &'a ActivitySubject),
-    /// Requests of routes beyond the number that is tracked.
-    Others(&'a OperationSnapshot),
-    /// An operation other than a request.
-    Operation(&'a OperationSnapshot),
+/// Requests with the same method and route, those of all routes beyond the number that is tracked, or operations other than requests.
+#[derive(Clone)]
+struct Row<'a> {
+    operation: &'a OperationSnapshot,
+    /// `None` for other routes and operations.
+    route: Option<&'a ActivitySubject>,
+    name: String,
+    /// Completed requests, or started activities of other operations.
+    count: u64,
+    failed: u64,
+    rate: Option<f64>,
+    quantiles_ns: Option<[u64; 3]>,
+    longest_ns: Option<u64>,
+    /// Current activities of an operation other than a request.
+    running: Option<u64>,
 }
 
 impl<'a> Row<'a> {
-    fn operation(self) -> &'a OperationSnapshot {
-        let (Self::Route(operation, _) | Self::Others(operation) | Self::Operation(operation)) = self;
-        operation
-    }
-
-    fn name(self) -> String {
-        match self {
-            Self::Route(_, route) if route.text.is_empty() => "(not in the events)".to_owned(),
-            Self::Route(_, route) => route.text.clone(),
-            Self::Others(_) => "(other routes)".to_owned(),
-            Self::Operation(operation) => operation.title(),
+    fn of_route(operation: &'a OperationSnapshot, route: &'a ActivitySubject) -> Self {
+        Self {
+            route: Some(route),
+            name: if route.text.is_empty() { "(not in the events)".to_owned() } else { route.text.clone() },
+            count: route.count,
+            failed: route.failed,
+            rate: Some(route.rate),
+            quantiles_ns: Some(route.quantiles_ns),
+            longest_ns: Some(route.longest_ns),
+            running: None,
+            operation,
         }
     }
 
-    fn id(self) -> String {
-        format!("{} {}", self.operation().provider, self.name())
-    }
-
-    /// Returns the number of completed requests for routes, and of started activities for other operations.
-    fn count(self) -> u64 {
-        match self {
-            Self::Route(_, route) => route.count,
-            Self::Others(operation) => operation.others.count,
-            Self::Operation(operation) => operation.started,
+    fn of_operation(operation: &'a OperationSnapshot) -> Self {
+        Self {
+            operation,
+            route: None,
+            name: operation.title(),
+            count: operation.started,
+            failed: operation.failed,
+            rate: Some(operation.rate),
+            quantiles_ns: operation.quantiles_ns,
+            longest_ns: operation.quantiles_ns.map(|_| operation.longest_ns),
+            running: Some(operation.running),
         }
     }
 
-    fn failed(self) -> u64 {
-        match self {
-            Self::Route(_, route) => route.failed,
-            Self::Others(operation) => operation.others.failed,
-            Self::Operation(operation) => operation.failed,
+    fn of_other_routes(operation: &'a OperationSnapshot) -> Self {
+        Self {
+            name: "(other routes)".to_owned(),
+            count: operation.others.count,
+            failed: operation.others.failed,
+            rate: None,
+            quantiles_ns: None,
+            longest_ns: None,
+            running: None,
+            ..Self::of_operation(operation)
         }
     }
 
-    fn rate(self) -> Option<f64> {
-        match self {
-            Self::Route(_, route) => Some(route.rate),
-            Self::Others(_) => None,
-            Self::Operation(operation) => Some(operation.rate),
-        }
-    }
-
-    fn quantiles_ns(self) -> Option<[u64; 3]> {
-        match self {
-            Self::Route(_, route) => Some(route.quantiles_ns),
-            Self::Others(_) => None,
-            Self::Operation(operation) => operation.quantiles_ns,
-        }
-    }
-
-    fn longest_ns(self) -> Option<u64> {
-        match self {
-            Self::Route(_, route) => Some(route.longest_ns),
-            Self::Others(_) => None,
-            Self::Operation(operation) => operation.quantiles_ns.map(|_| operation.longest_ns),
-        }
-    }
-
-    fn failures(self) -> String {
-        match self {
-            Self::Route(operation, route) => route.failures(operation.layer),
-            Self::Others(_) | Self::Operation(_) => String::new(),
-        }
+    fn failures(&self) -> String {
+        self.route.map(|route| route.failures(self.operation.layer)).unwrap_or_default()
     }
 }
 
@@ -102,9 +88,9 @@ fn rows(activities: &ActivitySnapshot) -> Vec<Row<'_>> {
     let has_routes = |operation: &&OperationSnapshot| !operation.layer.direction().is_empty() && !operation.subjects.is_empty();
     let (requests, mut operations): (Vec<_>, Vec<_>) = activities.operations.iter().partition(has_routes);
     operations.compact_sort_by(|a, b| total_ns(b).total_cmp(&total_ns(a)).then(b.started.cmp(&a.started)));
-    let others = requests.iter().filter(|operation| operation.others.count > 0).map(|operation| Row::Others(operation));
-    let routes = activities.routes().into_iter().map(|(operation, route)| Row::Route(operation, route));
-    routes.chain(others).chain(operations.into_iter().map(Row::Operation)).collect()
+    let others = requests.into_iter().filter(|operation| operation.others.count > 0).map(Row::of_other_routes);
+    let routes = activities.routes().into_iter().map(|(operation, route)| Row::of_route(operation, route));
+    routes.chain(others).chain(operations.into_iter().map(Row::of_operation)).collect()
 }
 
 pub(super) const TAB: Descriptor = Descriptor {
@@ -144,10 +130,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
             figures.push(Figure::new(label, Count(operation.running), if operation.running > 0 { Role::Accent } else { Role::Text }));
         }
     }
-    let failed = activities.failed();
-    if failed > 0 {
-        figures.push(Figure::new("failed", Count(failed), Role::Bad));
-    }
+    figures.extend(Figure::if_any("failed", activities.failed(), Role::Bad));
     let mut head = vec![Head::Figures(figures)];
     if let Some(operation) = activities.operations.iter().find(|operation| operation.lacks_status()) {
         let text = format!(
@@ -158,45 +141,44 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     }
 
     let rows = rows(activities);
-    let quantile = |quantile: usize| move |row: &Row<'_>| Cell::known(row.quantiles_ns().map(|all| Nanoseconds(all[quantile])), Role::Text);
+    let quantile = |quantile: usize| move |row: &Row<'_>| Cell::known(row.quantiles_ns.map(|all| Nanoseconds(all[quantile])), Role::Text);
     // The failures of connections and lookups are not among those of requests.
-    let has_failed = rows.iter().any(|row| row.failed() > 0);
+    let has_failed = rows.iter().any(|row| row.failed > 0);
     let has_failures = rows.iter().any(|row| !row.failures().is_empty());
-    let has_operations = rows.iter().any(|row| matches!(row, Row::Operation(_)));
-    let TabList { list, cursor, selected } = Table::new(rows, |row| row.id())
-        .column("DIR", 3, Fit::Left, |row| Cell::new(row.operation().layer.direction(), Role::Accent))
-        .column("REQUEST", 0, Fit::Left, |row| Cell::new(row.name(), if matches!(row, Row::Route(..)) { Role::Text } else { Role::Dim }))
-        .column("COUNT", 7, Fit::Right, |row| Cell::new(Count(row.count()), Role::Strong))
+    let has_operations = rows.iter().any(|row| row.running.is_some());
+    let TabList { list, cursor, selected } = Table::new(rows, |row| format!("{} {}", row.operation.provider, row.name))
+        .column("DIR", 3, Fit::Left, |row| Cell::new(row.operation.layer.direction(), Role::Accent))
+        .column("REQUEST", 0, Fit::Left, |row| Cell::new(&row.name, if row.route.is_some() { Role::Text } else { Role::Dim }))
+        .column("COUNT", 7, Fit::Right, |row| Cell::new(Count(row.count), Role::Strong))
         .column("P50", 7, Fit::Right, quantile(0))
         .column("P95", 7, Fit::Right, quantile(1))
         .column("P99", 7, Fit::Right, quantile(2))
-        .column_if(has_failed, "FAILED", 6, Fit::Right, |row| match row.failed() {
+        .column_if(has_failed, "FAILED", 6, Fit::Right, |row| match row.failed {
             0 => Cell::EMPTY,
             failed => Cell::new(Count(failed), Role::Bad),
         })
-        .column("RATE", 8, Fit::Right, move |row| Cell::known(row.rate().map(|rate| CountRate(look.rate(row.count(), rate))), Role::Events))
-        .column("MAX", 7, Fit::Right, |row| Cell::known(row.longest_ns().map(Nanoseconds), Role::Strong))
+        .column("RATE", 8, Fit::Right, move |row| Cell::known(row.rate.map(|rate| CountRate(look.rate(row.count, rate))), Role::Events))
+        .column("MAX", 7, Fit::Right, |row| Cell::known(row.longest_ns.map(Nanoseconds), Role::Strong))
         .column_if(has_failures, "FAILURES", 16, Fit::Left, |row| Cell::new(row.failures(), Role::Bad))
         .growing_to(30)
-        .column_if(has_operations, "NOW", 4, Fit::Right, |row| match row {
-            Row::Operation(operation) => Cell::new(operation.running, if operation.running > 0 { Role::Accent } else { Role::Dim }),
-            Row::Route(..) | Row::Others(_) => Cell::EMPTY,
+        .column_if(has_operations, "NOW", 4, Fit::Right, |row| {
+            Cell::known(row.running, if row.running > Some(0) { Role::Accent } else { Role::Dim })
         })
         .place(look.state, Tab::Http);
 
     View {
         head,
         empty: look.empty(activities.operations.is_empty(), Source::Activities, "No operation matches the filter."),
-        side: selected.map(|row| about(look, row)),
-        copy: selected.map(|row| ("request", row.name())),
+        side: selected.as_ref().map(|row| about(look, row)),
+        copy: selected.map(|row| ("request", row.name)),
         ..View::new(list, cursor, "")
     }
 }
 
 /// Shows the outcome of a route's requests and the operation's requests in flight, or the subjects of another operation.
-fn about<'a>(look: Look<'a>, row: Row<'a>) -> Side<'a> {
-    let operation = row.operation();
-    let Row::Route(_, route) = row else { return subjects(operation) };
+fn about<'a>(look: Look<'a>, row: &Row<'a>) -> Side<'a> {
+    let operation = row.operation;
+    let Some(route) = row.route else { return subjects(operation) };
     let statuses = route.statuses();
     let ended: Line = match statuses.is_empty() {
         true => vec![("no status recorded".to_owned(), Role::Dim)],
@@ -209,7 +191,7 @@ fn about<'a>(look: Look<'a>, row: Row<'a>) -> Side<'a> {
     let activities = &look.analysis.snapshot.activities;
     let number = activities.operations.iter().position(|other| std::ptr::eq(other, operation));
     let in_flight: Vec<_> = activities.running.iter().filter(|running| Some(running.operation) == number).collect();
-    let text = vec![vec![(row.name(), Role::Strong)], ended, vec![(time, Role::Text)]];
+    let text = vec![vec![(row.name.clone(), Role::Strong)], ended, vec![(time, Role::Text)]];
     Side { lists: (!in_flight.is_empty()).then(|| running(look, in_flight)).into_iter().collect(), ..Side::text(text) }
 }
 
