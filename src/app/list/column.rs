@@ -8,8 +8,10 @@ use crate::analysis::RuntimeStats;
 use crate::model::{Contact, Process, RunState};
 
 use super::Row;
+use crate::app::listed::listed;
 
-/// A column of the process table, in screen order.
+listed! {
+/// A column of the process table. All are in screen order, as numbered by the digit keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Column {
     Pid,
@@ -41,51 +43,37 @@ pub enum Column {
     /// Command line, or a problem as a sentence.
     Command,
 }
+}
 
 impl Column {
-    /// All columns, left to right, as numbered by the digit keys.
-    pub const ALL: [Self; 16] = [
-        Self::Pid,
-        Self::Name,
-        Self::Runtime,
-        Self::Cpu,
-        Self::Memory,
-        Self::Heap,
-        Self::Allocation,
-        Self::GcTime,
-        Self::Exceptions,
-        Self::Queue,
-        Self::Threads,
-        Self::User,
-        Self::Uptime,
-        Self::State,
-        Self::Container,
-        Self::Command,
-    ];
-
     /// The columns searched by a filter.
     pub const FILTERED: [Self; 7] = [Self::Pid, Self::Name, Self::Runtime, Self::User, Self::State, Self::Container, Self::Command];
 
+    /// Returns the title in the header, and the least width in terminal columns.
+    fn heading(self) -> (&'static str, u16) {
+        match self {
+            Self::Pid => ("PID", 7),
+            Self::Name => ("NAME", 16),
+            Self::Runtime => ("RUNTIME", 9),
+            Self::Cpu => ("CPU%", 6),
+            Self::Memory => ("RSS", 7),
+            Self::Heap => ("HEAP", 7),
+            Self::Allocation => ("ALLOC/S", 7),
+            Self::GcTime => ("GC%", 4),
+            Self::Exceptions => ("EXC/S", 5),
+            Self::Queue => ("TPQ", 5),
+            Self::Threads => ("THREADS", 4),
+            Self::User => ("USER", 9),
+            Self::Uptime => ("UPTIME", 7),
+            Self::State => ("STATE", 13),
+            Self::Container => ("CONTAINER", 12),
+            Self::Command => ("COMMAND", 22),
+        }
+    }
+
     /// Returns the title in the header.
     pub fn title(self) -> &'static str {
-        match self {
-            Self::Pid => "PID",
-            Self::Name => "NAME",
-            Self::Runtime => "RUNTIME",
-            Self::Cpu => "CPU%",
-            Self::Memory => "RSS",
-            Self::Heap => "HEAP",
-            Self::Allocation => "ALLOC/S",
-            Self::GcTime => "GC%",
-            Self::Exceptions => "EXC/S",
-            Self::Queue => "TPQ",
-            Self::Threads => "THREADS",
-            Self::User => "USER",
-            Self::Uptime => "UPTIME",
-            Self::State => "STATE",
-            Self::Container => "CONTAINER",
-            Self::Command => "COMMAND",
-        }
+        self.heading().0
     }
 
     /// Returns the title for a column of this width.
@@ -117,17 +105,7 @@ impl Column {
 
     /// Returns the least width in terminal columns.
     pub fn width(self) -> u16 {
-        match self {
-            Self::Pid | Self::Uptime | Self::Memory | Self::Heap | Self::Allocation => 7,
-            Self::Exceptions | Self::Queue => 5,
-            Self::Name => 16,
-            Self::Runtime | Self::User => 9,
-            Self::Cpu => 6,
-            Self::Threads | Self::GcTime => 4,
-            Self::State => 13,
-            Self::Container => 12,
-            Self::Command => 22,
-        }
+        self.heading().1
     }
 
     /// The columns that can be hidden when space is short; the last in this list is hidden first. The others are always shown.

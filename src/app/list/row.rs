@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{Column, Trend};
 use crate::analysis::{Field, Filter};
 use crate::app::health::HealthIssue;
+use crate::app::tabs::{Role, Sign};
 use crate::app::watches::WatchStatus;
 use crate::model::{Contact, Process, RunState};
 
@@ -43,20 +44,25 @@ impl Row {
         filter.passes(&fields)
     }
 
-    /// Returns the state in one word. A health issue takes precedence over recording.
+    /// Returns the state in one word.
     pub fn word(&self) -> &'static str {
+        self.condition().2
+    }
+
+    /// Returns the sign of the state, its role, and one word. A health issue takes precedence over recording.
+    pub(super) fn condition(&self) -> (Sign, Role, &'static str) {
         if let Some(issue) = self.issue() {
-            return issue.label();
+            return (Sign::Trouble, Role::Bad, issue.label());
         }
         match (&self.process.contact, self.process.run_state) {
-            _ if self.exited_at.is_some() => "ended",
-            _ if self.recording => "recording",
-            (Contact::Trouble { kind, .. }, _) => kind.word(),
-            (_, RunState::Suspended) => "suspended",
-            (Contact::Unknown, _) => "connecting",
-            (Contact::Ok, _) if self.watch.is_some_and(|watch| !watch.automatic) => "watched",
-            (Contact::Ok, RunState::Unknown) => "suspended?",
-            (Contact::Ok, RunState::Running) => "running",
+            _ if self.exited_at.is_some() => (Sign::Gone, Role::Dim, "ended"),
+            _ if self.recording => (Sign::Recording, Role::Recording, "recording"),
+            (Contact::Trouble { kind, .. }, _) => (Sign::Trouble, Role::Warning, kind.word()),
+            (_, RunState::Suspended) => (Sign::Stopping, Role::Accent, "suspended"),
+            (Contact::Unknown, _) => (Sign::Waiting, Role::Dim, "connecting"),
+            (Contact::Ok, _) if self.watch.is_some_and(|watch| !watch.automatic) => (Sign::Watched, Role::Good, "watched"),
+            (Contact::Ok, RunState::Unknown) => (Sign::Stopping, Role::Dim, "suspended?"),
+            (Contact::Ok, RunState::Running) => (Sign::Running, Role::Good, "running"),
         }
     }
 }

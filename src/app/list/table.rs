@@ -12,7 +12,7 @@ use crate::app::layout::{ListLayout, Slot};
 use crate::app::options::{AutoWatch, Options};
 use crate::app::state::State;
 use crate::app::tabs::{self, Cell, Direction, Fit, List, Role, Sign};
-use crate::model::{Age, Bytes, Contact, Count, Process, RunState};
+use crate::model::{Age, Bytes, Count, Process};
 
 /// Maximum number of indented tree levels.
 const MAX_INDENT_LEVELS: usize = 4;
@@ -57,14 +57,14 @@ impl State {
         *columns != Columns::ALL || *watch == AutoWatch::All || self.watches.all().iter().any(|watch| !watch.automatic)
     }
 
-    fn file_condition(&self, row: &Row) -> Option<(Vec<(Sign, Role)>, &'static str)> {
+    fn file_condition(&self, row: &Row) -> Option<(Sign, Role, &'static str)> {
         let file = self.files.iter().find(|file| file.key == row.process.key)?;
-        let sign = match (file.progress, file.complete) {
+        let (sign, role) = match (file.progress, file.complete) {
             (Some(_), _) => (Sign::Waiting, Role::Accent),
             (None, Some(true)) => (Sign::Yes, Role::Good),
             (None, _) => (Sign::Trouble, Role::Warning),
         };
-        Some((vec![sign], file.status()))
+        Some((sign, role, file.status()))
     }
 }
 
@@ -150,8 +150,9 @@ impl ProcessTable<'_> {
             Column::User => Cell::new(user(process), role),
             Column::Uptime => Cell::new(self.state.uptime(process).to_string(), role),
             Column::State => {
-                let (signs, word) = self.state.file_condition(row).unwrap_or_else(|| condition(row));
-                let role = signs.last().map_or(Role::Dim, |(_, role)| *role);
+                let (sign, role, word) = self.state.file_condition(row).unwrap_or_else(|| row.condition());
+                let recording = (row.recording && row.issue().is_some()).then_some((Sign::Recording, Role::Recording));
+                let signs = recording.into_iter().chain([(sign, role)]).collect();
                 Cell::Signed(signs, if is_narrow(slot) { "" } else { word }.into(), role)
             }
             Column::Container => Cell::new(process.container.as_deref().unwrap_or_default(), role),
@@ -193,15 +194,13 @@ fn row_role(row: &Row) -> Role {
 /// Returns the value of a watched process, highlighted if it causes the health issue.
 fn figure(row: &Row, column: Column, role: Role) -> Cell {
     let Some((watch, value)) = row.watch.and_then(|watch| Some((watch, column.figure(&watch.stats)?))) else { return Cell::Unknown };
-    let is_issue = match watch.issue {
-        Some(HealthIssue::GcTime) => column == Column::GcTime,
-        Some(HealthIssue::Exceptions) => column == Column::Exceptions,
-        Some(HealthIssue::Queue) => column == Column::Queue,
-        // Issues without a column of their own.
-        Some(HealthIssue::Contention | HealthIssue::FullCollections | HealthIssue::HeapGrowth | HealthIssue::InducedCollections) => false,
-        Some(HealthIssue::JitTime | HealthIssue::FailedRequests | HealthIssue::SlowRequests | HealthIssue::SlowSentRequests) => false,
-        Some(HealthIssue::CpuLimit | HealthIssue::CpuWait) | None => false,
-    };
+    // The other issues have no column of their own.
+    let is_issue = matches!(
+        (watch.issue, column),
+        (Some(HealthIssue::GcTime), Column::GcTime)
+            | (Some(HealthIssue::Exceptions), Column::Exceptions)
+            | (Some(HealthIssue::Queue), Column::Queue)
+    );
     let role = match value {
         _ if row.exited_at.is_some() => role,
         _ if is_issue => Role::Bad,
@@ -214,24 +213,4 @@ fn figure(row: &Row, column: Column, role: Role) -> Cell {
         Column::GcTime => Cell::Number(value, format!("{value:.*}", usize::from(value < 9.95)).into(), role),
         _ => Cell::new(Count(whole), role),
     }
-}
-
-/// Returns the state of a process: its signs, of which there can be two, and a word.
-fn condition(row: &Row) -> (Vec<(Sign, Role)>, &'static str) {
-    let recording = (Sign::Recording, Role::Recording);
-    let sign = match (&row.process.contact, row.process.run_state) {
-        _ if row.exited_at.is_some() => (Sign::Gone, Role::Dim),
-        _ if row.issue().is_some() => {
-            let issue = (Sign::Trouble, Role::Bad);
-            return (if row.recording { vec![recording, issue] } else { vec![issue] }, row.word());
-        }
-        _ if row.recording => recording,
-        (Contact::Trouble { .. }, _) => (Sign::Trouble, Role::Warning),
-        (_, RunState::Suspended) => (Sign::Stopping, Role::Accent),
-        (Contact::Unknown, _) => (Sign::Waiting, Role::Dim),
-        (Contact::Ok, _) if row.watch.is_some_and(|watch| !watch.automatic) => (Sign::Watched, Role::Good),
-        (Contact::Ok, RunState::Unknown) => (Sign::Stopping, Role::Dim),
-        (Contact::Ok, RunState::Running) => (Sign::Running, Role::Good),
-    };
-    (vec![sign], row.word())
 }
