@@ -57,6 +57,7 @@ impl FrameStats {
 }
 
 /// State of the dashboard. Only [`update`](super::update()) changes it.
+#[derive(Default)]
 pub struct State {
     pub(crate) options: Options,
     pub(crate) size: (u16, u16),
@@ -128,44 +129,17 @@ impl State {
         let profiles = options.profiles.take().unwrap_or_else(|| DASHBOARD_PROFILES.map(str::to_owned).to_vec());
         let mut state = Self {
             list: ProcessList::new(&options.filter, options.sort),
-            stale_sockets: StaleSockets::default(),
             last_trace_options: TraceOptions::of_profiles(&profiles),
             last_profiles: profiles,
-            flight_options: Vec::new(),
             port: options.port.take(),
-            producer: None,
             options,
             size,
             now,
-            focus: Focus::default(),
-            tab: Tab::default(),
             last_trace_tab: Tab::Trace,
-            zoomed: false,
-            details: Details::default(),
-            recordings: Recordings::default(),
-            chosen_recording: None,
-            views: Views::default(),
-            jobs: Jobs::default(),
-            heaps: Heaps::default(),
-            watches: Watches::default(),
-            usage: UsageHistory::default(),
-            saved_process_view: None,
-            pending_file_search: None,
-            comparison: None,
-            files: Vec::new(),
-            line: None,
-            overlay: None,
-            toasts: Toasts::default(),
-            bell: false,
-            last_click: None,
-            pause: None,
-            pending_quit: None,
-            frame_stats: None,
-            last_ticket: 0,
             listed_unix_ms: now.unix_ms,
-            is_quitting: false,
             dirty: true,
         };
+            ..Self::default()
         state.open_files(files);
         state
     }

@@ -67,6 +67,7 @@ impl Sort {
     }
 }
 
+#[derive(Default)]
 pub struct ProcessList {
     rows: Vec<Row>,
     /// Indices into `rows`: those that pass the filter, sorted.
@@ -89,18 +90,7 @@ pub struct ProcessList {
 impl ProcessList {
     /// Creates an empty table with this filter and sort order.
     pub fn new(filter: &str, sort: Sort) -> Self {
-        Self {
-            rows: Vec::new(),
-            order: Vec::new(),
-            selected: None,
-            cursor: Cursor::default(),
-            pinned: false,
-            sort,
-            filter: Filter::new(filter),
-            is_tree: false,
-            tagged: BTreeSet::new(),
-            loaded: false,
-        }
+        Self { sort, filter: Filter::new(filter), ..Self::default() }
     }
 
     /// Returns whether the first scan of processes has finished.
