@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::flame::Flame;
 use super::state::State;
-use super::tabs::Tab;
-use crate::analysis::{CallNode, Counts, Field, MethodCount, Profile, ProfileFrame, SampleCount, SampleFilter, ThreadId, ThreadSamples};
+use super::tabs::{Look, Tab};
+use super::top_frames::TopFrame;
+use crate::analysis::{CallNode, Counts, Field, MethodCount, ProfileFrame, SampleCount, SampleFilter, ThreadId, ThreadSamples};
 use crate::model::{CpuThread, RecordingId, ThreadUse};
 use crate::sorting::CompactSort;
 
@@ -47,6 +48,8 @@ pub struct ThreadRow<'a> {
     pub cpu: Option<&'a CpuThread>,
     /// Name from /proc or the stream; empty if unknown, not sanitized.
     pub name: &'a str,
+    /// The innermost method, if known.
+    pub(super) top: Option<TopFrame<'a>>,
 }
 
 impl Sampling {
@@ -201,16 +204,16 @@ impl State {
             (Reverse(counted.unwrap_or(samples.running_ns)), Reverse(samples.waiting_ns), *thread)
         });
         let usages = self.shown_recording().map_or(&[][..], |tracked| &tracked.value.threads);
-        let names = &analysis.snapshot.thread_names;
+        let (names, tops) = (&analysis.snapshot.thread_names, self.top_frames());
         let row = |ThreadSamples { thread, samples }: ThreadSamples| {
             let known = thread.in_process().and_then(|thread| usages.binary_search_by_key(&thread, |usage| usage.thread).ok());
             let usage = known.map(|at| &usages[at]);
             let recorded = names.binary_search_by_key(&thread, |(thread, _)| *thread).map_or("", |at| &names[at].1);
             let cpu = cpu.get(&thread.thread).copied();
             let name = usage.map(|usage| &usage.name).or(cpu.map(|cpu| &cpu.name)).map_or(recorded, |name| name);
-            ThreadRow { thread: Some(thread), samples, usage, cpu, name }
+            ThreadRow { thread: Some(thread), samples, usage, cpu, name, top: tops.get(&thread).copied() }
         };
-        let all = ThreadRow { thread: None, samples: counts.samples(), usage: None, cpu: None, name: "" };
+        let all = ThreadRow { thread: None, samples: counts.samples(), usage: None, cpu: None, name: "", top: None };
         [all].into_iter().chain(threads.into_iter().map(row)).collect()
     }
 

@@ -12,6 +12,7 @@ use crate::app::health::runtime_counter;
 use crate::app::live_threads::LiveThread;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
+use crate::app::top_frames::TopFrame;
 use crate::model::{Bytes, Count, CountRate, Percent, ThreadUse};
 
 /// Titles of the GC graphs of the overview.
@@ -138,26 +139,26 @@ pub(super) fn state_of(thread: &ThreadUse) -> Cell {
     Cell::new(word, role)
 }
 
+/// A thread with its innermost method, if known.
+type ThreadWithFrame<'a> = (LiveThread<'a>, Option<TopFrame<'a>>);
+
 /// Lists the threads of a process from /proc.
-pub(super) fn listed<'a>(state: &'a State, rows: Vec<LiveThread<'a>>) -> Table<'a, LiveThread<'a>> {
+pub(super) fn listed<'a>(state: &'a State, rows: Vec<LiveThread<'a>>) -> Table<'a, ThreadWithFrame<'a>> {
     let tops = state.top_frames();
-    let id = |row: &LiveThread<'_>| Some(ThreadId::of(row.thread.thread));
-    Table::new(rows, |row: &LiveThread<'_>| row.thread.thread.to_string())
-        .column("CPU%", 6, Fit::Right, |row| {
+    let rows = rows.into_iter().map(|row| (row, tops.get(&ThreadId::of(row.thread.thread)).copied())).collect();
+    Table::new(rows, |(row, _): &ThreadWithFrame<'_>| row.thread.thread.to_string())
+        .column("CPU%", 6, Fit::Right, |(row, _)| {
             let role = if row.cpu.is_some_and(|share| share >= 0.005) { Role::Strong } else { Role::Dim };
             row.cpu.map_or(Cell::EMPTY, |share| Cell::Number(share, format!("{:.1}", share * 100.0).into(), role))
         })
-        .column("CPU", 7, Fit::Right, |row| Cell::new(nanoseconds(row.thread.cpu), Role::Bytes))
-        .column("STATE", 9, Fit::Left, |row| state_of(row.thread))
-        .column("THREAD", 8, Fit::Right, |row| Cell::new(row.thread.thread, Role::Dim))
-        .column("NAME", 16, Fit::Left, |row| Cell::new(&row.thread.name, Role::Text))
+        .column("CPU", 7, Fit::Right, |(row, _)| Cell::new(nanoseconds(row.thread.cpu), Role::Bytes))
+        .column("STATE", 9, Fit::Left, |(row, _)| state_of(row.thread))
+        .column("THREAD", 8, Fit::Right, |(row, _)| Cell::new(row.thread.thread, Role::Dim))
+        .column("NAME", 16, Fit::Left, |(row, _)| Cell::new(&row.thread.name, Role::Text))
         .shrinking_to(10)
         .growing_to(32)
-        .column("TOP FRAME", 0, Fit::Name, {
-            let tops = tops.clone();
-            move |row| top_frame(&tops, id(row))
-        })
-        .column_if(!tops.is_empty(), "SAMPLED", 9, Fit::Right, move |row| sample_age(&tops, id(row)))
+        .column("TOP FRAME", 0, Fit::Name, |(_, top)| top_frame(*top))
+        .column_if(!tops.is_empty(), "SAMPLED", 9, Fit::Right, |(_, top)| sample_age(*top))
 }
 
 impl State {

@@ -13,7 +13,7 @@ use crate::app::action::{Action, Context};
 use crate::app::pane::RowKind;
 use crate::app::sampling::ThreadRow;
 use crate::app::tabs::Tab;
-use crate::app::top_frames::TopFrames;
+use crate::app::top_frames::TopFrame;
 use crate::clr::payload::AdjustmentReason;
 use crate::diagnosis::Source;
 use crate::model::{Count, CountRate, Counted, CpuThread, Nanoseconds, Percent, Stopwatch};
@@ -170,8 +170,7 @@ fn adjustments(pool: &ThreadPoolSnapshot) -> Rows<'_> {
 
 /// Lists the threads, with their on-CPU and off-CPU times if the kernel samples them.
 pub(super) fn threads<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a, ThreadRow<'a>> {
-    let tops = look.state.top_frames();
-    let Some(cpu) = look.analysis.cpu_time(true) else { return sampled(look, rows, tops) };
+    let Some(cpu) = look.analysis.cpu_time(true) else { return sampled(look, rows) };
     let all = nanoseconds(cpu.threads.iter().map(|thread| thread.cpu).sum()).0;
     // Exact if the kernel reports it.
     let of = move |row: &ThreadRow<'_>| match row.thread {
@@ -191,27 +190,24 @@ pub(super) fn threads<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a,
             let words = parts.iter().map(|(wait, share)| format!("{wait} {}", Percent(*share)));
             Cell::new(words.collect::<Vec<_>>().join(", "), Role::Dim)
         })
-        .column("TOP FRAME", 40, Fit::Name, {
-            let tops = tops.clone();
-            move |row| top_frame(&tops, row.thread)
-        })
+        .column("TOP FRAME", 40, Fit::Name, top_frame_of)
         .shrinking_to(14)
         .growing_to(64)
-        .column("SAMPLED", 9, Fit::Right, move |row| sample_age(&tops, row.thread))
+        .column("SAMPLED", 9, Fit::Right, |row| sample_age(row.top))
 }
 
 /// Returns the top frame of a thread; the row for all threads has none.
-pub(super) fn top_frame(tops: &TopFrames<'_>, thread: Option<ThreadId>) -> Cell {
-    match thread.map(|thread| tops.get(&thread)) {
-        None => Cell::EMPTY,
-        Some(None) => Cell::Unknown,
-        Some(Some(frame)) => Cell::new(frame.name, if frame.is_current() { Role::Text } else { Role::Dim }),
-    }
+fn top_frame_of(row: &ThreadRow<'_>) -> Cell {
+    if row.thread.is_some() { top_frame(row.top) } else { Cell::EMPTY }
+}
+
+pub(super) fn top_frame(top: Option<TopFrame<'_>>) -> Cell {
+    top.map_or(Cell::Unknown, |frame| Cell::new(frame.name, if frame.is_current() { Role::Text } else { Role::Dim }))
 }
 
 /// Returns the age of the top frame.
-pub(super) fn sample_age(tops: &TopFrames<'_>, thread: Option<ThreadId>) -> Cell {
-    let Some(frame) = thread.and_then(|thread| tops.get(&thread)) else { return Cell::EMPTY };
+pub(super) fn sample_age(top: Option<TopFrame<'_>>) -> Cell {
+    let Some(frame) = top else { return Cell::EMPTY };
     let text = if frame.is_current() { "now".to_owned() } else { format!("{} ago", Stopwatch(frame.age)) };
     Cell::Number(frame.age.as_secs_f64(), text.into(), Role::Dim)
 }
@@ -239,7 +235,7 @@ fn thread_name(row: &ThreadRow<'_>) -> Cell {
 }
 
 /// Lists the threads with their sampled times and CPU usage.
-fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>, tops: TopFrames<'a>) -> Table<'a, ThreadRow<'a>> {
+fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a, ThreadRow<'a>> {
     let most = rows.iter().filter(|row| row.thread.is_some()).map(|row| row.samples.all_ns()).max().unwrap_or(1).max(1) as f64;
     let shown = look.state.shown_thread();
     // If there are several processes, thread ids are prefixed with the process id.
@@ -254,13 +250,10 @@ fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>, tops: TopFrames<'a>) ->
         .column("NAME", 15, Fit::Left, thread_name)
         .shrinking_to(10)
         .growing_to(32)
-        .column("TOP FRAME", 0, Fit::Name, {
-            let tops = tops.clone();
-            move |row| top_frame(&tops, row.thread)
-        })
+        .column("TOP FRAME", 0, Fit::Name, top_frame_of)
         .column_if(has_usage, "CPU", 7, Fit::Right, |row| Cell::known(row.usage.map(|usage| nanoseconds(usage.cpu)), Role::Bytes))
         .column_if(has_usage && is_live, "STATE", 9, Fit::Left, |row| row.usage.map_or(Cell::EMPTY, state_of))
-        .column("SAMPLED", 9, Fit::Right, move |row| sample_age(&tops, row.thread))
+        .column("SAMPLED", 9, Fit::Right, |row| sample_age(row.top))
         .column("", 12, Fit::Left, move |row| match row.thread {
             Some(_) => {
                 let SampleCount { running_ns, waiting_ns, .. } = row.samples;
