@@ -110,8 +110,7 @@ impl Activity<'_> {
     /// Returns the time of day at which the activity began.
     pub fn clock(&self, now: Now) -> String {
         let ago = now.elapsed.saturating_sub(self.began()).as_secs();
-        let second = (now.second_of_day() + 86_400 - ago % 86_400) % 86_400;
-        format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
+        Now { unix_ms: now.unix_ms.saturating_sub(ago * 1000), ..now }.clock()
     }
 
     pub fn entry(&self, now: Now) -> String {

@@ -27,10 +27,10 @@ pub struct Now {
 }
 
 impl Now {
-    /// Returns the local time of day, in seconds since midnight.
-    pub fn second_of_day(self) -> u64 {
-        let local = (self.unix_ms / 1000) as i64 + i64::from(self.utc_offset);
-        local.rem_euclid(86_400) as u64
+    /// Formats the local time of day.
+    pub fn clock(self) -> String {
+        let second = ((self.unix_ms / 1000) as i64 + i64::from(self.utc_offset)).rem_euclid(86_400);
+        format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
     }
 
     /// Returns the local date and time in the format used in file names.

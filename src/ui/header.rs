@@ -10,15 +10,14 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
     let theme = canvas.theme;
     let area = layout.header;
     let mut right = area.right().saturating_sub(1);
-    let minutes = state.now.second_of_day() / 60;
-    let clock = format!("{:02}:{:02}", minutes / 60, minutes % 60);
+    let clock = state.now.clock();
     let paused = state.pause.as_ref().map(|pause| format!("PAUSED {}", Age(state.now.elapsed.saturating_sub(pause.since.elapsed))));
     let cost = state.frame_stats.as_ref().map(|FrameStats { last, slowest, bytes, queue, .. }| {
         let bytes = bytes.map_or_else(|| "–".to_owned(), |bytes| Bytes(bytes as u64).to_string());
         format!("frame {} µs, slowest {} µs, {bytes}, queue {queue}", last.as_micros(), slowest.as_micros())
     });
     let marks = [
-        (area.width >= 60).then_some((clock.as_str(), theme.dim, 0)),
+        (area.width >= 60).then_some((&clock[..5], theme.dim, 0)),
         state.options.demo.then_some(("DEMO", theme.chip, 1)),
         state.options.readonly.then_some(("READ-ONLY", theme.chip, 1)),
         cost.as_deref().map(|text| (text, theme.dim, 0)),

@@ -50,13 +50,11 @@ pub(super) fn messages(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, 
     let skip = reader.scroll.min(all.len().saturating_sub(1));
     let mut y = inside.y;
     for toast in all.iter().skip(skip) {
-        let seconds = toast.at.second_of_day();
         let (sign, style) = mark(theme, toast.level);
-        let clock = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
         if y >= inside.bottom() {
             break;
         }
-        canvas.pieces(inside.x, y, inside.width, &[(&clock, theme.dim), (" ", theme.dim), (sign, style)]);
+        canvas.pieces(inside.x, y, inside.width, &[(&toast.at.clock(), theme.dim), (" ", theme.dim), (sign, style)]);
         y += canvas.wrapped(
             Rect { x: inside.x + 11, y, width: inside.width.saturating_sub(11), height: inside.bottom() - y },
             &toast.text,

@@ -6,7 +6,6 @@ use super::list::{Fit, TabList, Table};
 use super::registry::{Descriptor, Shows};
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{HeapAmount, HeapChange, HeapType, PathStep, RetainedType, growth};
-use crate::app::Now;
 use crate::app::action::{
     Action, Context, ENTER, Entry,
     Run::{Do, Emit},
@@ -94,18 +93,12 @@ fn heading(state: &State, heap: Option<&ProcessHeap>) -> Line {
         }
         Some(ProcessHeap { last: Some(last), failed, .. }) => {
             let took = last.found.took.as_secs_f64();
-            let mut line = vec![dim(format!("walked at {} in {took:.1} s", clock(last.at))), key, dim(" walks it again".to_owned())];
+            let mut line = vec![dim(format!("walked at {} in {took:.1} s", last.at.clock())), key, dim(" walks it again".to_owned())];
             line.extend(failed.as_ref().map(|why| (format!("   {why}"), Role::Warning)));
             line
         }
         _ => Vec::new(),
     }
-}
-
-/// Formats the time of day.
-fn clock(at: Now) -> String {
-    let second = at.second_of_day();
-    format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
 }
 
 /// Returns the text shown instead of an empty list.
