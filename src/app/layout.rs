@@ -14,17 +14,6 @@ pub const MIN_WIDTH: u16 = 40;
 /// The smallest supported terminal height.
 pub const MIN_HEIGHT: u16 = 10;
 
-/// How the two panes share the screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Panes {
-    /// Side by side, in a wide terminal that is too low for stacking.
-    Beside,
-    /// Table above, details below.
-    Stacked,
-    /// Only the focused pane.
-    Single,
-}
-
 /// What the layout depends on, apart from the size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayoutInput {
@@ -85,13 +74,13 @@ pub struct DetailLayout {
     /// Inside the border.
     pub body: Rect,
     /// The tabs, in the top border.
-    pub tabs: [TabSlot; Tab::ALL.len()],
+    pub tabs: Vec<TabSlot>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TabSlot {
     pub tab: Tab,
-    /// Position of key and title, with spaces around them if there is room. Empty for a hidden tab.
+    /// Position of key and title, with spaces around them if there is room.
     pub place: Rect,
     /// The digit that opens the tab, if it fits; otherwise empty.
     pub key: &'static str,
@@ -110,13 +99,6 @@ pub enum ScreenTarget {
     /// The hint line, with the column from its left end.
     Hints(u16),
     Nothing,
-}
-
-impl LayoutInput {
-    /// Returns the number of lines that a table with all rows needs, including titles and border.
-    fn needs(self) -> u16 {
-        u16::try_from(self.rows).unwrap_or(u16::MAX).saturating_add(3)
-    }
 }
 
 impl Layout {
@@ -147,20 +129,10 @@ impl Layout {
         self.centered(100, self.screen.height.saturating_sub(4))
     }
 
-    /// Returns the number of lines in that area.
-    pub fn reader_height(&self) -> usize {
-        usize::from(inside(self.reader()).height)
-    }
-
-    /// Returns the number of text columns in that area.
-    pub fn reader_width(&self) -> u16 {
-        inside(self.reader()).width.saturating_sub(2)
-    }
-
-    /// Returns the rows and columns for a program's output, excluding the status lines.
-    pub fn output_size(&self) -> (usize, u16) {
+    /// Returns the number of text lines and columns in that area. Two of the lines show the status of a program whose output is read.
+    pub fn reader_size(&self) -> (usize, u16) {
         let inside = inside(self.reader());
-        (usize::from(inside.height.saturating_sub(2)), inside.width.saturating_sub(2))
+        (usize::from(inside.height), inside.width.saturating_sub(2))
     }
 
     /// Returns a centered box, limited to the size of the screen.
@@ -200,27 +172,28 @@ impl Layout {
     }
 }
 
+/// Returns the areas of the table and of the details.
 fn split(body: Rect, input: LayoutInput) -> (Option<Rect>, Option<Rect>) {
-    let panes = match body.width {
-        _ if input.zoomed => Panes::Single,
-        60.. if body.height >= 18 => Panes::Stacked,
-        160.. => Panes::Beside,
-        _ => Panes::Single,
-    };
-    match panes {
-        Panes::Single if input.detail_focused => (None, Some(body)),
-        Panes::Single => (Some(body), None),
-        Panes::Beside => {
-            let left = body.width * 11 / 20;
-            (Some(Rect { width: left, ..body }), Some(Rect { x: left, width: body.width - left, ..body }))
-        }
-        Panes::Stacked => {
+    match body.width {
+        // The table above the details.
+        60.. if body.height >= 18 && !input.zoomed => {
             // The details need about ten lines to be useful; the table gets no more lines than it has rows.
             let share = (body.height * 2 / 5).max(8);
-            let upper = if input.rows == 0 { share } else { share.min(input.needs()) };
+            let upper = match u16::try_from(input.rows) {
+                Ok(rows @ 1..) => share.min(rows.saturating_add(3)),
+                _ => share,
+            };
             let lower = Rect { y: body.y + upper, height: body.height - upper, ..body };
             (Some(Rect { height: upper, ..body }), Some(lower))
         }
+        // Side by side, in a wide terminal that is too low for stacking.
+        160.. if !input.zoomed => {
+            let left = body.width * 11 / 20;
+            (Some(Rect { width: left, ..body }), Some(Rect { x: left, width: body.width - left, ..body }))
+        }
+        // Only the focused pane.
+        _ if input.detail_focused => (None, Some(body)),
+        _ => (Some(body), None),
     }
 }
 
@@ -324,17 +297,13 @@ impl DetailLayout {
         let is_seen = |first: &usize| left + shown[*first..=open].iter().map(|tab| bar.width(*tab) + 1).sum::<u16>() <= right + 1;
         let first = (0..open).find(is_seen).unwrap_or(open);
         let mut x = left;
-        let tabs = Tab::ALL.map(|tab| {
-            let key = if bar.with_keys { bar.key(tab) } else { "" };
-            if !shown[first..].contains(&tab) {
-                return TabSlot { tab, place: Rect::new(x.min(right), frame.y, 0, 0), key: "", title: "" };
-            }
-            let width = bar.width(tab);
+        let place = |tab: &Tab| {
+            let width = bar.width(*tab);
             let place = Rect::new(x.min(right), frame.y, width.min(right.saturating_sub(x)), 1);
             x += width + 1;
-            TabSlot { tab, place, key, title: bar.title(tab) }
-        });
-        Self { frame, body: inside(frame), tabs }
+            TabSlot { tab: *tab, place, key: if bar.with_keys { bar.key(*tab) } else { "" }, title: bar.title(*tab) }
+        };
+        Self { frame, body: inside(frame), tabs: shown[first..].iter().map(place).collect() }
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout
     let focused = state.focus == Focus::Detail;
     let style = if focused { theme.focus } else { theme.border };
     canvas.frame(layout.frame, style);
-    for TabSlot { tab, place, key, title } in layout.tabs {
+    for &TabSlot { tab, place, key, title } in &layout.tabs {
         let (style, key_style) = match (tab == state.tab, focused) {
             (true, true) => (theme.chip, theme.chip),
             (true, false) => (theme.strong, theme.strong),

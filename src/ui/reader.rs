@@ -8,7 +8,7 @@ use crate::app::layout::Layout;
 use crate::app::{Level, LinePurpose, OutputView, Reader, State, Toast};
 use crate::model::{Counted, Stopwatch};
 
-use super::canvas::{Canvas, width};
+use super::canvas::{Canvas, below, width};
 use super::theme::Theme;
 
 /// Draws all keys. Returns the position of the terminal's cursor while a search is being typed.
@@ -75,11 +75,10 @@ pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, 
         (Some(_), None) => "Output".to_owned(),
     };
     let inside = canvas.dialog(layout.reader(), &title, theme.focus);
-    let (height, columns) = layout.output_size();
-    let body = Rect { y: inside.y + 2, height: inside.height.saturating_sub(2), ..inside };
-    let rows = view.rows(columns);
-    let skip = rows.len().saturating_sub(height).saturating_sub(view.reader.scroll);
-    for (row, y) in rows.iter().skip(skip).take(height).zip(body.y..) {
+    let body = below(inside, 2);
+    let rows = view.rows(inside.width);
+    let skip = rows.len().saturating_sub(body.height.into()).saturating_sub(view.reader.scroll);
+    for (row, y) in rows.iter().skip(skip).zip(body.y..body.bottom()) {
         canvas.text(inside.x, y, inside.width, row, theme.text);
     }
     if rows.is_empty() {
@@ -103,8 +102,7 @@ pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, 
     };
     let file = job.and_then(|job| job.kind.output()).map(|file| format!("  Full output: {}", file.display())).unwrap_or_default();
     canvas.pieces(inside.x, inside.y, inside.width, &[(sign, style), (" ", style), (&stands, theme.strong), (&file, theme.dim)]);
-    let track = Rect { x: inside.right() + 1, width: 1, ..body };
-    canvas.scroll_mark(track, skip, height, rows.len());
+    scroll(canvas, body, skip, rows.len());
     search(canvas, state, &view.reader.search, layout.reader())
 }
 
@@ -126,7 +124,7 @@ pub(super) fn mark(theme: &Theme, level: Level) -> (&'static str, ratatui::style
 
 fn scroll(canvas: &mut Canvas<'_>, inside: Rect, skip: usize, len: usize) {
     let track = Rect { x: inside.right() + 1, width: 1, ..inside };
-    canvas.scroll_mark(track, skip, usize::from(inside.height), len);
+    canvas.scroll_mark(track, skip, inside.height.into(), len);
 }
 
 /// Draws the search text on the lower border.

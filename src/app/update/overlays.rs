@@ -116,14 +116,14 @@ pub(in crate::app) fn step(state: &mut State, step: Step) {
 
 fn scroll(state: &mut State, step: Step) {
     let layout = state.layout();
-    let page = layout.reader_height();
+    let (page, columns) = layout.reader_size();
     let history = state.toasts.history().len();
     let help_rows = if let Some(Overlay::Help(help)) = &state.overlay { state.help_rows(help).len() } else { 0 };
     match &mut state.overlay {
         Some(Overlay::Help(help)) => scroll_reader(&mut help.reader, step.lines(page), help_rows.saturating_sub(page)),
         Some(Overlay::Messages(reader)) => scroll_reader(reader, step.lines(page), history.saturating_sub(1)),
         Some(Overlay::Output(view)) => {
-            let (page, columns) = layout.output_size();
+            let page = page.saturating_sub(2);
             let last = view.rows(columns).len().saturating_sub(page);
             // Output is scrolled relative to its end.
             scroll_reader(&mut view.reader, step.lines(page).saturating_neg(), last);
