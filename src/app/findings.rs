@@ -227,12 +227,6 @@ mod tests {
         findings(&snapshot, is_ended, &Thresholds::default()).into_iter().map(|finding| (finding.tab, finding.text)).collect()
     }
 
-    #[test]
-    fn an_idle_program_has_no_findings() {
-        assert_eq!(findings(&quiet(), false, &Thresholds::default()), []);
-        assert_eq!(findings(&quiet(), true, &Thresholds::default()), []);
-    }
-
     /// Sets a figure in a snapshot, both the recent and the total one.
     type Set = fn(&mut Snapshot, f64);
 

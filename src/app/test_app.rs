@@ -11,7 +11,7 @@ use crate::analysis::{
     RetainedType, Retention, RootPath, RuntimeStats,
 };
 use crate::app::{AutoWatch, Effect, Msg, Now, Options, State, Ticket, WalkedHeap, update};
-use crate::ipc::{CommandSupport, RuntimeVersion};
+use crate::ipc::RuntimeVersion;
 use crate::model::{
     Contact, FileContents, FileKind, Phase, Process, ProcessKey, Rate, Recording, RecordingAnalysis, RecordingId, RunState, TraceFile,
     Trouble, Usage, Variable,
@@ -39,28 +39,19 @@ pub(crate) fn options() -> Options {
 
 pub(crate) fn process(pid: u32, name: &str) -> Process {
     Process {
-        key: ProcessKey { pid, started: u64::from(pid) * 10 },
-        parent: None,
-        ns_pid: pid,
         name: name.into(),
         runtime: Some(RuntimeVersion::new("9.0.7")),
-        native_aot: false,
-        support: CommandSupport::default(),
         os: Some("Linux".into()),
         arch: Some("x64".into()),
         rid: Some("linux-x64".into()),
         command_line: format!("/usr/bin/dotnet /srv/{name}/{name}.dll --urls http://*:8080").into(),
-        cookie: None,
         uid: 1000,
         user: Some("app".into()),
-        container: None,
         socket: Some(PathBuf::from(format!("/tmp/dotnet-diagnostic-{pid}-{}-socket", u64::from(pid) * 10))),
-        temporary_folder: None,
-        on_port: false,
         started_unix_ms: START_UNIX_MS - 11_520_000,
         usage: Usage { cpu_percent: Some(1.5), rss_bytes: 187_000_000, threads: 23, ..Usage::default() },
-        run_state: RunState::Running,
         contact: Contact::Ok,
+        ..Process::new(ProcessKey { pid, started: u64::from(pid) * 10 })
     }
 }
 

@@ -37,6 +37,11 @@ fn text(buffer: &Buffer) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// Compares a scene with its snapshot.
+fn check(name: &str, width: u16, height: u16) {
+    insta::assert_snapshot!(format!("{name}-{width}x{height}"), text(&picture(&scene(name, width, height), &Theme::dark(), width, height)));
+}
+
 /// Renders the styles as a map: a letter for each, with a legend.
 fn styles(buffer: &Buffer) -> String {
     let mut known: Vec<Style> = Vec::new();
@@ -71,10 +76,7 @@ fn every_scene_matches_its_snapshot() {
             "environment" | "operations" | "exporting" | "done" | "trouble" => (120, 40),
             _ => (80, 24),
         };
-        insta::assert_snapshot!(
-            format!("{name}-{width}x{height}"),
-            text(&picture(&scene(name, width, height), &Theme::dark(), width, height))
-        );
+        check(name, width, height);
     }
 }
 
@@ -120,10 +122,7 @@ fn scenes_at_various_sizes_match_their_snapshots() {
         ("compare", 40, 10),
         ("compare-methods", 120, 40),
     ] {
-        insta::assert_snapshot!(
-            format!("{name}-{width}x{height}"),
-            text(&picture(&scene(name, width, height), &Theme::dark(), width, height))
-        );
+        check(name, width, height);
     }
 }
 
@@ -166,17 +165,11 @@ fn recording_views_match_their_snapshots() {
         "not-watched",
     ] {
         for (width, height) in [(80, 24), (120, 40)] {
-            insta::assert_snapshot!(
-                format!("{name}-{width}x{height}"),
-                text(&picture(&scene(name, width, height), &Theme::dark(), width, height))
-            );
+            check(name, width, height);
         }
     }
     for (name, width, height) in [("gc", 200, 60), ("gc", 160, 50), ("methods", 40, 10), ("flame", 160, 45), ("single-events", 170, 45)] {
-        insta::assert_snapshot!(
-            format!("{name}-{width}x{height}"),
-            text(&picture(&scene(name, width, height), &Theme::dark(), width, height))
-        );
+        check(name, width, height);
     }
 }
 
