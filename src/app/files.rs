@@ -1,6 +1,5 @@
 //! Recorded files opened instead of this machine's processes, and the shown range of each.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Ticket;
@@ -15,7 +14,8 @@ const MIN_TIMELINE_HEIGHT: u16 = 14;
 #[derive(Debug)]
 pub struct OpenFile {
     pub key: ProcessKey,
-    id: RecordingId,
+    /// The number of the recording that stands for the file's contents.
+    pub(super) id: RecordingId,
     pub facts: TraceFile,
     /// Bytes read so far, while the file is being read.
     pub progress: Option<u64>,
@@ -65,15 +65,6 @@ impl OpenFile {
             contact: Contact::Ok,
             ..Process::new(self.key)
         }
-    }
-
-    /// Returns the number of the recording that stands for the file's contents.
-    pub(super) fn recording(&self) -> RecordingId {
-        self.id
-    }
-
-    pub(super) fn path(&self) -> PathBuf {
-        self.facts.path.clone()
     }
 
     /// Returns the shown range; `None` for the whole file.

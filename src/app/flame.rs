@@ -41,16 +41,10 @@ pub struct FlameGraph<'a> {
     pub counts: Counts<'a>,
     /// All frames at least one column wide, parents before children.
     pub boxes: Vec<FlameBox>,
-    /// The node shown at full width.
-    pub zoom: u32,
     pub selected: u32,
 }
 
 impl Flame {
-    pub(super) fn is_zoomed(&self) -> bool {
-        !self.zoom.is_empty()
-    }
-
     /// Returns to the previous zoom level.
     pub(super) fn zoom_out(&mut self) {
         let length = self.steps.pop().unwrap_or(0);
@@ -77,9 +71,9 @@ impl<'a> FlameGraph<'a> {
             }
             node
         };
-        let (zoom, selected) = (find(&flame.zoom), find(&flame.selected));
+        let selected = find(&flame.selected);
         let mut boxes: Vec<_> =
-            path_to(&counts, zoom).into_iter().zip(0..).map(|(node, depth)| FlameBox { node, x: 0, width, depth }).collect();
+            path_to(&counts, find(&flame.zoom)).into_iter().zip(0..).map(|(node, depth)| FlameBox { node, x: 0, width, depth }).collect();
         let mut at = boxes.len() - 1;
         while let Some(parent) = boxes.get(at).copied() {
             at += 1;
@@ -97,7 +91,7 @@ impl<'a> FlameGraph<'a> {
                 }
             }
         }
-        let mut graph = Self { counts, boxes, zoom, selected };
+        let mut graph = Self { counts, boxes, selected };
         // A frame too narrow to be drawn cannot be selected: select its nearest drawn ancestor.
         while graph.selected != ROOT && graph.place(graph.selected).is_none() {
             graph.selected = graph.counts.profile().parent(graph.selected);
@@ -237,7 +231,7 @@ impl State {
     }
 
     pub(in crate::app) fn is_zoomed_flame(&self) -> bool {
-        self.is_flame() && self.views.sampling.flame.is_zoomed()
+        self.is_flame() && !self.views.sampling.flame.zoom.is_empty()
     }
 
     /// Whether the flame graph is shown.

@@ -65,16 +65,6 @@ impl Sampling {
         if self.waiting { samples.all() } else { samples.running }
     }
 
-    /// Switches between list, tree and flame graph.
-    fn next_shape(&mut self) {
-        self.shape = match self.shape {
-            Shape::List => Shape::Tree,
-            Shape::Tree => Shape::Flame,
-            Shape::Flame => Shape::List,
-            Shape::Threads | Shape::Callers => self.before,
-        };
-    }
-
     /// Toggles between the threads or callers and the previous shape.
     fn toggle(&mut self, shape: Shape) {
         if self.shape == shape {
@@ -86,11 +76,6 @@ impl Sampling {
             }
         }
     }
-
-    /// Includes or excludes waiting threads.
-    pub(super) fn toggle_waiting(&mut self) {
-        self.waiting = !self.waiting;
-    }
 }
 
 /// Maximum number of methods listed.
@@ -99,8 +84,15 @@ const MAX_METHODS: usize = 500;
 const MAX_NODES: usize = 1000;
 
 impl State {
+    /// Switches between list, tree and flame graph.
     pub(in crate::app) fn next_shape(&mut self) {
-        self.views.sampling.next_shape();
+        let sampling = &mut self.views.sampling;
+        sampling.shape = match sampling.shape {
+            Shape::List => Shape::Tree,
+            Shape::Tree => Shape::Flame,
+            Shape::Flame => Shape::List,
+            Shape::Threads | Shape::Callers => sampling.before,
+        };
         self.views.select_first(Tab::Methods);
     }
 
@@ -121,10 +113,6 @@ impl State {
         self.views.select_first(Tab::Methods);
     }
 
-    fn profile(&self) -> Option<&Profile> {
-        Some(self.analysis()?.time_or_waits(self.views.sampling.waiting))
-    }
-
     /// Whether there are any samples.
     pub(in crate::app) fn has_samples(&self) -> bool {
         self.analysis().is_some_and(|analysis| {
@@ -140,7 +128,7 @@ impl State {
 
     /// Returns the shown samples: those of the selected thread, or all.
     pub fn samples(&self) -> Option<Counts<'_>> {
-        Some(self.profile()?.count(SampleFilter { thread: self.shown_thread(), ..SampleFilter::ALL }))
+        Look::new(self).map(|look| look.counts())
     }
 
     /// Returns the methods that match the filter and have samples that count, those with the most time in the sort column first.

@@ -100,7 +100,8 @@ pub struct State {
     pub(crate) pending_quit: Option<PendingQuit>,
     /// Frame statistics, while they are shown.
     pub frame_stats: Option<FrameStats>,
-    pub(super) last_profiles: Vec<String>,
+    /// The default profiles to record: those used last.
+    pub(crate) last_profiles: Vec<String>,
     /// Options of flight recorders, so that a new one can be started when one is saved.
     pub(super) flight_options: Vec<(RecordingId, TraceOptions)>,
     /// Values of the trace form when it was last closed.
@@ -138,8 +139,8 @@ impl State {
             last_trace_tab: Tab::Trace,
             listed_unix_ms: now.unix_ms,
             dirty: true,
-        };
             ..Self::default()
+        };
         state.open_files(files);
         state
     }
@@ -184,7 +185,7 @@ impl State {
     pub(super) fn close_files(&mut self) -> Option<Vec<Process>> {
         let SavedProcessView { list, tab, focus, pending } = self.saved_process_view.take()?;
         for file in std::mem::take(&mut self.files) {
-            self.recordings.forget(file.recording());
+            self.recordings.forget(file.id);
             self.heaps.forget(file.key);
         }
         self.comparison = None;
@@ -288,11 +289,6 @@ impl State {
         let key = self.list.selected()?;
         let chosen = self.recordings.of(key).find(|tracked| Some(tracked.value.id) == self.chosen_recording);
         chosen.or_else(|| self.recordings.of(key).next())
-    }
-
-    /// Returns the default profiles to record: those used last.
-    pub fn profiles(&self) -> &[String] {
-        &self.last_profiles
     }
 
     /// Whether a process is known to be running, even while the display is frozen.

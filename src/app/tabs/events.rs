@@ -45,7 +45,7 @@ const ACTIONS: &[Entry] = &[
         "single events",
         "Switch between event types and single events.",
         places::EVENTS,
-        Do(State::toggle_single_events),
+        Do(|state| state.show_single_events(!state.views.events.single)),
     )
     .hint(83)
     .when(recorded)
@@ -241,11 +241,7 @@ impl State {
         }
     }
 
-    pub(in crate::app) fn toggle_single_events(&mut self) {
-        self.show_single_events(!self.views.events.single);
-    }
-
-    pub(in crate::app) fn show_single_events(&mut self, single: bool) {
+    fn show_single_events(&mut self, single: bool) {
         (self.views.events.single, self.views.events.open) = (single, false);
         self.views.select_first(Tab::Events);
     }

@@ -162,13 +162,8 @@ pub(super) fn listed<'a>(state: &'a State, rows: Vec<LiveThread<'a>>) -> Table<'
 }
 
 impl State {
-    /// Returns the profiles that record the content of the open tab.
-    pub fn profiles_of_open_tab(&self) -> Vec<String> {
-        self.profiles_of_tab(self.tab)
-    }
-
     /// Returns the profiles that record the content of a tab.
-    pub(in crate::app) fn profiles_of_tab(&self, tab: Tab) -> Vec<String> {
+    pub fn profiles_of_tab(&self, tab: Tab) -> Vec<String> {
         let mut profiles: Vec<_> = tab.sources().iter().map(|source| source.profile().to_owned()).collect();
         profiles.dedup();
         profiles

@@ -92,7 +92,7 @@ impl<'a> Look<'a> {
     }
 
     /// Returns the shown samples: those of the chosen thread, or all.
-    pub(super) fn counts(&self) -> Counts<'a> {
+    pub(in crate::app) fn counts(&self) -> Counts<'a> {
         self.analysis
             .time_or_waits(self.state.views.sampling.waiting)
             .count(SampleFilter { thread: self.state.shown_thread(), ..SampleFilter::ALL })

@@ -41,7 +41,7 @@ const ACTIONS: &[Entry] = &[
         "waiting",
         "Show waiting threads, or CPU time again.",
         places::METHODS,
-        Do(|state| state.views.sampling.toggle_waiting()),
+        Do(|state| state.views.sampling.waiting = !state.views.sampling.waiting),
     )
     .hint(82)
     .when(|state| {

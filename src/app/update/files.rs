@@ -107,7 +107,7 @@ pub(in crate::app) fn request_unread(state: &mut State) -> Vec<Effect> {
         let file = &mut state.files[index];
         file.ticket = Some(ticket);
         file.progress = Some(0);
-        let path = file.path();
+        let path = file.facts.path.clone();
         match file.facts.kind {
             FileKind::Trace => Effect::ReadFile { key: file.key, ticket, path, span: file.span() },
             FileKind::Heap => {
@@ -176,7 +176,7 @@ pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<Fil
         file.end = Some(end);
         file.events = Some(analysis.snapshot.rates.events.clone());
     }
-    let path = file.path();
+    let path = file.facts.path.clone();
     let outcome = Outcome { stopped_by: StoppedBy::Interrupt, complete, file: Some(path.clone()), trouble };
     let totals = &analysis.snapshot.totals;
     let recording = Recording {
@@ -186,7 +186,7 @@ pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<Fil
         events: totals.events,
         dropped: totals.dropped,
         analysis: Some(analysis),
-        ..Recording::starting(file.recording(), file.key, file.process().name, Vec::new(), path)
+        ..Recording::starting(file.id, file.key, file.process().name, Vec::new(), path)
     };
     state.recordings.put(recording, state.now.elapsed);
 }

@@ -64,9 +64,9 @@ pub(in crate::ui) fn no_recording(canvas: &mut Canvas<'_>, state: &State, area: 
         canvas.wrapped(area, &reason, theme.warn);
         return;
     }
-    let profiles = state.profiles().join(" + ");
+    let profiles = state.last_profiles.join(" + ");
     canvas.text(area.x, area.y, area.width, "No recording of this process.", theme.text);
-    let of_tab = state.profiles_of_open_tab().join(" + ");
+    let of_tab = state.profiles_of_tab(state.tab).join(" + ");
     let enter = (!of_tab.is_empty()).then_some(("Enter".to_owned(), of_tab.as_str()));
     let others = [
         (Action::WhySlow, "why is it slow: records 30 s and lists the causes"),

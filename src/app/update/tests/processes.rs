@@ -236,7 +236,7 @@ fn slowdown_recording_covers_all_tagged_processes() {
         assert!(app.last_toast().starts_with("1 of 4 tagged processes: "), "{:?}", app.toast_texts());
         assert_eq!((app.selected_name(), app.state.tab), (selected, crate::app::Tab::Slowdown));
         // The default profiles stay unchanged.
-        assert_eq!(app.state.profiles(), crate::clr::DASHBOARD_PROFILES);
+        assert_eq!(app.state.last_profiles, crate::clr::DASHBOARD_PROFILES);
     }
 }
 

@@ -79,7 +79,7 @@ fn slowdown_recording_stops_automatically() {
         app.press("⏎");
         assert_eq!(app.state.tab, Tab::Gc, "{keys}");
         // The default profiles stay unchanged.
-        assert_eq!(app.state.profiles(), crate::clr::DASHBOARD_PROFILES);
+        assert_eq!(app.state.last_profiles, crate::clr::DASHBOARD_PROFILES);
     }
     // The defaults can be configured.
     let profiles = Some(vec!["exceptions".to_owned()]);

@@ -66,8 +66,9 @@ fn flame_graph_is_navigated_by_arrows_enter_and_backspace() {
     }
     let zoom = |app: &TestApp| {
         let graph = app.state.flame().unwrap();
-        let place = graph.boxes.iter().find(|place| place.node == graph.zoom).copied().unwrap();
-        (graph.counts.profile().frame_of(graph.zoom).map(|frame| frame.name.clone()), place.x, place.width)
+        let depth = app.state.views.sampling.flame.zoom.len();
+        let place = graph.boxes.iter().find(|place| usize::from(place.depth) == depth).copied().unwrap();
+        (graph.counts.profile().frame_of(place.node).map(|frame| frame.name.clone()), place.x, place.width)
     };
     app.press("⏎");
     assert_eq!(zoom(&app), (Some("Shop.Pricing.PriceEngine.PriceBasket".to_owned()), 0, 116));

@@ -154,13 +154,13 @@ fn enter_records_the_profiles_of_the_open_tab() {
         let mut app = TestApp::populated(120, 40);
         app.press("⏎");
         app.press(tab);
-        let (shown, usual) = (app.state.tab, app.state.profiles().to_vec());
+        let (shown, usual) = (app.state.tab, app.state.last_profiles.clone());
         app.take_effects();
         app.press("⏎");
         let effects = app.take_effects();
         let [Effect::StartTrace { options, .. }] = &effects[..] else { panic!("{tab}: {effects:?}") };
         assert_eq!((options.profiles.join(" ").as_str(), app.state.tab), (profiles, shown));
-        assert_eq!(app.state.profiles(), usual);
+        assert_eq!(app.state.last_profiles, usual);
         app.press("⏎");
         assert_eq!(app.take_effects(), [], "it is recorded already");
     }
