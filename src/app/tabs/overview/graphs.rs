@@ -145,6 +145,14 @@ pub(super) fn seconds(history: &[(i64, f64)]) -> Vec<f64> {
     values
 }
 
+/// Resamples to one value per second, the last `len` of them; values missing at the start are `missing`.
+pub(super) fn last_seconds(history: &[(i64, f64)], len: usize, missing: f64) -> Vec<f64> {
+    let mut values = seconds(history);
+    values.drain(..values.len().saturating_sub(len));
+    values.splice(..0, vec![missing; len - values.len()]);
+    values
+}
+
 /// Draws the sizes of the generations after the last collection, and the bytes allocated since.
 fn heap(counters: &CountersSnapshot) -> Option<Graph> {
     const PARTS: [(&str, &str); 5] =
@@ -157,11 +165,7 @@ fn heap(counters: &CountersSnapshot) -> Option<Graph> {
     let mut layers = Vec::new();
     for (place, (name, counter)) in PARTS.into_iter().enumerate() {
         let Some(counter) = of(counter) else { continue };
-        let mut values = seconds(&history(counter));
-        // Aligned with the total: both end now.
-        values.drain(..values.len().saturating_sub(whole.len()));
-        let mut part = vec![f64::NAN; whole.len() - values.len()];
-        part.append(&mut values);
+        let part = last_seconds(&history(counter), whole.len(), f64::NAN);
         if part.iter().any(|value| *value > 0.0) {
             for (rest, value) in rest.iter_mut().zip(&part) {
                 *rest = (*rest - value.max(0.0)).max(0.0);

@@ -1,6 +1,6 @@
 //! Graphs of a web application: request rate with failures, and durations.
 
-use super::graphs::{Graph, Layer, history, rate, seconds};
+use super::graphs::{Graph, Layer, history, last_seconds, rate, seconds};
 use crate::analysis::{CountersSnapshot, MeterNotice, RequestDurations};
 use crate::app::health::hosting_counter;
 use crate::app::tabs::view::Role;
@@ -14,10 +14,8 @@ const DURATIONS_SINCE: u32 = 8;
 /// Draws requests per second, separating those that failed with a status of 500 or above.
 pub(super) fn requests(counters: &CountersSnapshot, version: Option<&RuntimeVersion>) -> Option<Graph> {
     let ended = seconds(&history(hosting_counter(counters, "requests-per-second")?));
-    let mut failed = hosting_counter(counters, "failed-requests").map(|counter| seconds(&increase(&history(counter)))).unwrap_or_default();
-    // Aligned: both end now.
-    failed.drain(..failed.len().saturating_sub(ended.len()));
-    failed.splice(..0, vec![0.0; ended.len() - failed.len()]);
+    let failed = hosting_counter(counters, "failed-requests").map(|counter| increase(&history(counter))).unwrap_or_default();
+    let failed = last_seconds(&failed, ended.len(), 0.0);
     let (all, bad) = (*ended.last()?, failed.last().copied().unwrap_or(0.0));
     let served = ended.iter().zip(&failed).map(|(all, failed)| (all - failed.max(0.0)).max(0.0)).collect();
     let in_flight = hosting_counter(counters, "current-requests").and_then(|counter| counter.value).filter(|value| *value > 0.0);
