@@ -55,14 +55,14 @@ impl Activity<'_> {
     }
 
     pub fn request(&self) -> String {
-        let (title, arguments) = match self {
+        let arguments = match self {
             Self::Recording(TrackedRecording { value: Recording { what, kernel: Some(kernel), .. }, .. }) => {
-                return sanitize(&format!("trace {} to {kernel}", what.join(" + ")));
+                format!("{} to {kernel}", what.join(" + "))
             }
-            Self::Recording(tracked) => ("trace", tracked.value.what.join(" + ")),
-            Self::Job(job) => (job.kind.title(), job.kind.arguments().to_owned()),
+            Self::Recording(tracked) => tracked.value.what.join(" + "),
+            Self::Job(job) => job.kind.arguments().to_owned(),
         };
-        sanitize(format!("{title} {arguments}").trim_end())
+        sanitize(format!("{} {arguments}", self.title()).trim_end())
     }
 
     /// Returns the process's answer or the result.

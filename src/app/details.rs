@@ -1,5 +1,6 @@
 //! Requests about the selected process, and their answers.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -95,8 +96,8 @@ pub struct Details {
     /// When the selection has settled and requests may be sent.
     pub(super) settles_at: Option<Duration>,
     pub environment: Answer<Vec<Variable>>,
-    /// Whether each secret value is shown, by index.
-    pub(super) revealed: Vec<bool>,
+    /// Indices of the secret variables whose values are shown.
+    pub(super) revealed: BTreeSet<usize>,
     /// Scroll offset of the facts.
     pub scroll: usize,
     /// Kind of the selected finding; falls back to the worst finding if there is none of that kind.
@@ -125,15 +126,13 @@ impl Details {
     /// Whether this variable's value may be shown.
     pub fn is_readable(&self, index: usize) -> bool {
         let secret = self.environment.get().and_then(|all| all.get(index)).is_some_and(Variable::is_secret);
-        !secret || self.revealed.get(index).copied().unwrap_or(false)
+        !secret || self.revealed.contains(&index)
     }
 
     /// Shows or hides a variable's value.
     pub(super) fn toggle_reveal(&mut self, index: usize) {
-        let len = self.environment.get().map_or(0, Vec::len);
-        self.revealed.resize(len, false);
-        if let Some(shown) = self.revealed.get_mut(index) {
-            *shown = !*shown;
+        if !self.revealed.remove(&index) {
+            self.revealed.insert(index);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Table cells.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt::Display;
 use std::time::Duration;
@@ -38,8 +39,10 @@ pub enum Cell {
 
 /// A value shown in a cell. Columns of quantities are sorted by quantity, all others by text.
 pub trait CellValue: Display {
-    /// Returns the quantity, in the same unit for all rows of a column.
-    fn quantity(&self) -> Option<f64>;
+    /// Returns the quantity, in the same unit for all rows of a column; `None` for text.
+    fn quantity(&self) -> Option<f64> {
+        None
+    }
 }
 
 impl Cell {
@@ -125,16 +128,6 @@ impl<T: CellValue + ?Sized> CellValue for &T {
     }
 }
 
-macro_rules! text {
-    ($($kind:ty),*) => {
-        $(impl CellValue for $kind {
-            fn quantity(&self) -> Option<f64> {
-                None
-            }
-        })*
-    };
-}
-
 macro_rules! quantity {
     ($($kind:ty => $value:expr),* $(,)?) => {
         $(impl CellValue for $kind {
@@ -146,7 +139,10 @@ macro_rules! quantity {
     };
 }
 
-text!(str, String, SafeText, std::borrow::Cow<'_, str>);
+impl CellValue for str {}
+impl CellValue for String {}
+impl CellValue for SafeText {}
+impl CellValue for Cow<'_, str> {}
 
 quantity! {
     u8 => |value| f64::from(*value),

@@ -173,33 +173,6 @@ impl<'a, T: 'a> Table<'a, T> {
         Box::new(self)
     }
 
-    /// Applies the filter and sort order of a tab, and finds the selected row.
-    pub(super) fn place(mut self, state: &State, tab: Tab) -> TabList<'a, T>
-    where
-        T: Clone,
-    {
-        self.filter(state.views.filter(tab));
-        self.sorted(state, tab)
-    }
-
-    /// Sorts rows that are already filtered, and finds the selected row.
-    pub(super) fn sorted(mut self, state: &State, tab: Tab) -> TabList<'a, T>
-    where
-        T: Clone,
-    {
-        self.sort(state.views.sort(tab));
-        self.in_order(state, tab)
-    }
-
-    /// Finds the selected row among rows that are already in order.
-    pub(super) fn in_order(self, state: &State, tab: Tab) -> TabList<'a, T>
-    where
-        T: Clone,
-    {
-        let cursor = state.views.selected(tab, self.len(), |row| self.id(row));
-        TabList { selected: self.rows.get(cursor.at).cloned(), list: self.finish(), cursor }
-    }
-
     /// Removes the rows that do not pass the filter.
     pub(in crate::app) fn filter(&mut self, filter: &Filter) {
         if filter.is_empty() {
@@ -217,6 +190,26 @@ impl<'a, T: 'a> Table<'a, T> {
         if let Some((_, name)) = self.columns.iter().find(|(column, _)| column.title == title) {
             self.rows.sort_by_cached_key(|row| name_rank(typed, &name(row).into_text()));
         }
+    }
+}
+
+impl<'a, T: Clone + 'a> Table<'a, T> {
+    /// Applies the filter and sort order of a tab, and finds the selected row.
+    pub(super) fn place(mut self, state: &State, tab: Tab) -> TabList<'a, T> {
+        self.filter(state.views.filter(tab));
+        self.sorted(state, tab)
+    }
+
+    /// Sorts rows that are already filtered, and finds the selected row.
+    pub(super) fn sorted(mut self, state: &State, tab: Tab) -> TabList<'a, T> {
+        self.sort(state.views.sort(tab));
+        self.in_order(state, tab)
+    }
+
+    /// Finds the selected row among rows that are already in order.
+    pub(super) fn in_order(self, state: &State, tab: Tab) -> TabList<'a, T> {
+        let cursor = state.views.selected(tab, self.len(), |row| self.id(row));
+        TabList { selected: self.rows.get(cursor.at).cloned(), list: self.finish(), cursor }
     }
 }
 
