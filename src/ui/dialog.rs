@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::app::layout::Layout;
+use crate::app::tabs::Sign;
 use crate::app::{Choice, Field, Form, FormLayout, FormLine, Purpose, Question, Reply};
 
 use super::canvas::{Canvas, width};
@@ -48,7 +49,7 @@ fn ask(canvas: &mut Canvas<'_>, question: &Question, place: &FormLayout, row: Re
     let x = row.x + place.labels;
     let room = row.right().saturating_sub(x);
     if let Some(reason) = &question.refused {
-        canvas.pieces(x + 1, row.y, room.saturating_sub(1), &[(theme.glyphs.no, theme.dim), (" ", theme.dim), (reason, theme.dim)]);
+        canvas.pieces(x + 1, row.y, room.saturating_sub(1), &[(theme.sign(Sign::No), theme.dim), (" ", theme.dim), (reason, theme.dim)]);
         return None;
     }
     if place.explained {
@@ -68,7 +69,7 @@ fn ask(canvas: &mut Canvas<'_>, question: &Question, place: &FormLayout, row: Re
                     x + room - left,
                     row.y,
                     left,
-                    &[(" ", theme.text), (theme.glyphs.no, theme.bad), (" ", theme.bad), (problem, theme.bad)],
+                    &[(" ", theme.text), (theme.sign(Sign::No), theme.bad), (" ", theme.bad), (problem, theme.bad)],
                 );
                 room -= left;
             }

@@ -2,6 +2,8 @@
 //!
 //! All are one column wide in every terminal: the record symbol U+23FA is not, hence the fisheye for recordings.
 
+use crate::app::tabs::Sign;
+
 /// A set of symbols.
 #[derive(Debug)]
 pub(super) struct Glyphs {
@@ -13,17 +15,7 @@ pub(super) struct Glyphs {
     pub(super) vertical: &'static str,
     /// The thumb of a scroll bar.
     pub(super) thumb: &'static str,
-    pub(super) running: &'static str,
-    pub(super) watched: &'static str,
-    /// A process suspended at startup.
-    pub(super) suspended: &'static str,
-    pub(super) recording: &'static str,
-    pub(super) trouble: &'static str,
-    pub(super) gone: &'static str,
-    /// Something in progress.
-    pub(super) waiting: &'static str,
-    pub(super) yes: &'static str,
-    pub(super) no: &'static str,
+    pub(super) sign: fn(Sign) -> &'static str,
     pub(super) bars: [&'static str; 8],
     /// The filled and the empty part of a meter.
     pub(super) meter: [&'static str; 2],
@@ -51,15 +43,17 @@ pub(super) static UNICODE: Glyphs = Glyphs {
     horizontal: "─",
     vertical: "│",
     thumb: "┃",
-    running: "●",
-    watched: "◎",
-    suspended: "◐",
-    recording: "◉",
-    trouble: "!",
-    gone: "×",
-    waiting: "◌",
-    yes: "✓",
-    no: "✗",
+    sign: |sign| match sign {
+        Sign::Waiting => "◌",
+        Sign::Recording => "◉",
+        Sign::Stopping => "◐",
+        Sign::Yes => "✓",
+        Sign::No => "✗",
+        Sign::Trouble => "!",
+        Sign::Running => "●",
+        Sign::Watched => "◎",
+        Sign::Gone => "×",
+    },
     bars: ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
     meter: ["━", "─"],
     ascending: "▴",
@@ -79,15 +73,16 @@ pub(super) static ASCII: Glyphs = Glyphs {
     horizontal: "-",
     vertical: "|",
     thumb: "#",
-    running: "*",
-    watched: "o",
-    suspended: "=",
-    recording: "@",
-    trouble: "!",
-    gone: "x",
-    waiting: "~",
-    yes: "+",
-    no: "x",
+    sign: |sign| match sign {
+        Sign::Waiting => "~",
+        Sign::Recording => "@",
+        Sign::Stopping => "=",
+        Sign::Yes => "+",
+        Sign::Trouble => "!",
+        Sign::Running => "*",
+        Sign::Watched => "o",
+        Sign::No | Sign::Gone => "x",
+    },
     bars: ["_", "_", ".", ".", ":", ":", "|", "|"],
     meter: ["=", "-"],
     ascending: "^",
@@ -108,10 +103,10 @@ pub(super) fn to_ascii(text: &str) -> String {
         match c {
             '…' => plain.push_str("..."),
             '·' | '–' | '—' => plain.push('-'),
-            '●' => plain.push_str(ASCII.running),
-            '◎' => plain.push_str(ASCII.watched),
-            '◐' => plain.push_str(ASCII.suspended),
-            '◉' => plain.push_str(ASCII.recording),
+            '●' => plain.push_str((ASCII.sign)(Sign::Running)),
+            '◎' => plain.push_str((ASCII.sign)(Sign::Watched)),
+            '◐' => plain.push_str((ASCII.sign)(Sign::Stopping)),
+            '◉' => plain.push_str((ASCII.sign)(Sign::Recording)),
             'µ' => plain.push('u'),
             '’' => plain.push('\''),
             '≈' => plain.push('~'),

@@ -44,17 +44,7 @@ impl Theme {
     }
 
     pub(super) fn sign(&self, sign: Sign) -> &'static str {
-        match sign {
-            Sign::Waiting => self.glyphs.waiting,
-            Sign::Recording => self.glyphs.recording,
-            Sign::Stopping => self.glyphs.suspended,
-            Sign::Yes => self.glyphs.yes,
-            Sign::No => self.glyphs.no,
-            Sign::Trouble => self.glyphs.trouble,
-            Sign::Running => self.glyphs.running,
-            Sign::Watched => self.glyphs.watched,
-            Sign::Gone => self.glyphs.gone,
-        }
+        (self.glyphs.sign)(sign)
     }
 }
 
@@ -166,7 +156,7 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
         Cell::Key(key) => aligned(canvas, place, column.fit, &key.name(theme.glyphs.ascii), theme.key),
         Cell::Masked => _ = canvas.text(x, y, room, theme.glyphs.mask, theme.dim),
         Cell::Check(chosen) => {
-            let mark = if chosen { (theme.glyphs.yes, theme.good) } else { (" ", theme.dim) };
+            let mark = if chosen { (theme.sign(Sign::Yes), theme.good) } else { (" ", theme.dim) };
             canvas.pieces(x, y, room, &[("[", theme.dim), mark, ("]", theme.dim)]);
         }
     }

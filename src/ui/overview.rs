@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::app::tabs::{Figure, Graph, LABEL_WIDTH, MIN_GRAPH_WIDTH, Overview, OverviewLayout, Role};
+use crate::app::tabs::{Figure, Graph, LABEL_WIDTH, MIN_GRAPH_WIDTH, Overview, OverviewLayout, Role, Sign};
 use crate::app::{Focus, State};
 use crate::model::Age;
 use crate::sorting::CompactSort;
@@ -54,7 +54,7 @@ impl Page {
 fn findings(canvas: &mut Canvas<'_>, state: &State, overview: &Overview<'_>, area: Rect) {
     let theme = canvas.theme;
     if overview.findings.is_empty() && area.height > 0 {
-        canvas.pieces(area.x, area.y, area.width, &[(theme.glyphs.yes, theme.good), (" no findings", theme.dim)]);
+        canvas.pieces(area.x, area.y, area.width, &[(theme.sign(Sign::Yes), theme.good), (" no findings", theme.dim)]);
     }
     for (place, (found, y)) in overview.findings.iter().zip(area.y..area.bottom()).enumerate() {
         let age = found.age.filter(|age| age.as_secs() > 0).map(|age| format!(" for {}", Age(age))).unwrap_or_default();
@@ -171,8 +171,8 @@ fn details(canvas: &mut Canvas<'_>, overview: &Overview<'_>, layout: &OverviewLa
         let room = area.width / columns;
         for (capability, column) in line.iter().zip(0..) {
             let (sign, sign_style, text, style) = match &capability.available {
-                Ok(text) => (theme.glyphs.yes, theme.good, text, theme.dim),
-                Err(text) => (theme.glyphs.no, theme.warn, text, theme.warn),
+                Ok(text) => (theme.sign(Sign::Yes), theme.good, text, theme.dim),
+                Err(text) => (theme.sign(Sign::No), theme.warn, text, theme.warn),
             };
             let x = area.x + column * room;
             canvas.text(x, area.y, 1, sign, sign_style);

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use crate::analysis::{Field, Filter};
 use crate::app::help::{COLUMNS, Help, HelpRow, INDENT, KEYS_WIDTH};
 use crate::app::layout::Layout;
+use crate::app::tabs::Sign;
 use crate::app::{Level, LinePurpose, OutputView, Reader, State, Toast};
 use crate::model::{Counted, Stopwatch};
 
@@ -96,9 +97,13 @@ pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, 
             theme.accent,
             format!("The latest {}; --log FILE writes all of them to a file.", Counted(view.lines.len() as u64, "line")),
         ),
-        Some((job, None)) => (theme.glyphs.waiting, theme.accent, format!("Running for {}.", Stopwatch(job.elapsed(state.now.elapsed)))),
-        Some((_, Some((_, Ok(result))))) => (theme.glyphs.yes, theme.good, format!("{}.", result.note.as_deref().unwrap_or("It ended"))),
-        Some((_, Some((_, Err(reason))))) => (theme.glyphs.no, theme.bad, reason.to_string()),
+        Some((job, None)) => {
+            (theme.sign(Sign::Waiting), theme.accent, format!("Running for {}.", Stopwatch(job.elapsed(state.now.elapsed))))
+        }
+        Some((_, Some((_, Ok(result))))) => {
+            (theme.sign(Sign::Yes), theme.good, format!("{}.", result.note.as_deref().unwrap_or("It ended")))
+        }
+        Some((_, Some((_, Err(reason))))) => (theme.sign(Sign::No), theme.bad, reason.to_string()),
     };
     let file = job.and_then(|job| job.kind.output()).map(|file| format!("  Full output: {}", file.display())).unwrap_or_default();
     canvas.pieces(inside.x, inside.y, inside.width, &[(sign, style), (" ", style), (&stands, theme.strong), (&file, theme.dim)]);
@@ -116,9 +121,9 @@ fn nothing(canvas: &mut Canvas<'_>, reader: &Reader, columns: &[&str], area: Rec
 pub(super) fn mark(theme: &Theme, level: Level) -> (&'static str, ratatui::style::Style) {
     match level {
         Level::Info => (theme.glyphs.dot, theme.accent),
-        Level::Success => (theme.glyphs.yes, theme.good),
-        Level::Warning => (theme.glyphs.trouble, theme.warn),
-        Level::Error => (theme.glyphs.no, theme.bad),
+        Level::Success => (theme.sign(Sign::Yes), theme.good),
+        Level::Warning => (theme.sign(Sign::Trouble), theme.warn),
+        Level::Error => (theme.sign(Sign::No), theme.bad),
     }
 }
 

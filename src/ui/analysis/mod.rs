@@ -10,7 +10,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::app::action::{Action, Status, entry};
-use crate::app::tabs::phase_badge;
+use crate::app::tabs::{Sign, phase_badge};
 use crate::app::{Answer, Finding, LinePurpose, State, Tab, TrackedRecording};
 use crate::model::{Count, Counted, Phase, Stopwatch};
 
@@ -145,7 +145,7 @@ pub(super) fn warnings(canvas: &mut Canvas<'_>, state: &State, found: &[Finding]
 pub(super) fn draw_finding(canvas: &mut Canvas<'_>, state: &State, finding: &Finding, age: &str, style: Style, area: Rect) {
     let theme = canvas.theme;
     let mut advice = state.advice(finding);
-    let start = [(theme.glyphs.trouble, style), (" ", style), (finding.text.as_str(), style), (age, theme.dim), (": ", theme.dim)];
+    let start = [(theme.sign(Sign::Trouble), style), (" ", style), (finding.text.as_str(), style), (age, theme.dim), (": ", theme.dim)];
     let room = area.width.saturating_sub(start.iter().map(|(text, _)| width(text)).sum());
     let why = [(finding.why, theme.text), (if advice.is_empty() { "" } else { ".  " }, theme.dim)];
     let needed = |steps: &[String]| steps.iter().map(|step| width(step)).sum::<u16>() + 2 * (steps.len().saturating_sub(1)) as u16;
