@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::cell::Cell;
-use super::counters::plain;
 use super::list::{Fit, TabList, Table};
+use super::quantity::plain;
 use super::registry::{Descriptor, Shows};
 use super::view::{Head, Line, Role, View};
 use crate::analysis::{ComparedFigure, Subject, Unit};

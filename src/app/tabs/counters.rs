@@ -3,6 +3,7 @@
 use super::cell::{Cell, SortKey};
 use super::list::{Direction, Fit, Rows, Table};
 use super::overview::{Graph, histogram, rates};
+use super::quantity::{SECONDS, bytes, duration, is_bytes, plain, quantity};
 use super::registry::{Descriptor, Recorded, Shows};
 use super::view::{Chart, Line, Role, Side, View};
 use crate::analysis::{CounterKind, CounterSnapshot, CountersSnapshot, Field, HistogramReading, Spread, without_duplicates};
@@ -18,7 +19,7 @@ use crate::app::text::width;
 use crate::app::update::watching;
 use crate::app::views::TabSort;
 use crate::app::watches::Watch;
-use crate::model::{Bytes, Count, Counted, Nanoseconds, Number};
+use crate::model::{Count, Counted, Number};
 use crate::sorting::CompactSort;
 
 /// Maximum width of tags listed with their keys; wider ones show only their values.
@@ -246,60 +247,6 @@ fn spread(counter: &CounterSnapshot) -> String {
     })
 }
 
-/// The unit of durations, by convention.
-const SECONDS: &str = "s";
-/// Above this, seconds are not formatted as a duration.
-const MAX_SECONDS: f64 = 1e9;
-
-fn is_bytes(unit: &str) -> bool {
-    matches!(unit, "B" | "By" | "bytes")
-}
-
-/// Formats a value, scaled if its unit has prefixes.
-fn quantity(value: f64, unit: &str) -> String {
-    match unit {
-        SECONDS => duration(value),
-        _ if is_bytes(unit) => bytes(value),
-        _ => plain(value),
-    }
-}
-
-fn duration(seconds: f64) -> String {
-    match seconds {
-        0.0..MAX_SECONDS => Nanoseconds((seconds * 1e9) as u64).to_string(),
-        _ => format!("{} s", plain(seconds)),
-    }
-}
-
-fn bytes(value: f64) -> String {
-    match value.abs() {
-        // No unit prefix is that large.
-        ..HUGE => format!("{}{}", sign(value), Bytes(value.abs() as u64)),
-        _ => format!("{} B", plain(value)),
-    }
-}
-
-fn sign(value: f64) -> &'static str {
-    if value < 0.0 { "-" } else { "" }
-}
-
-/// Exceeds the largest unit prefix.
-const HUGE: f64 = 1e18;
-
-/// Formats a number in about seven columns.
-pub(super) fn plain(value: f64) -> String {
-    match value.abs() {
-        _ if !value.is_finite() => "?".to_owned(),
-        HUGE.. => format!("{value:.1e}"),
-        1000.0.. => format!("{}{}", sign(value), Count(value.abs() as u64)),
-        _ if value.fract() == 0.0 => format!("{value:.0}"),
-        100.0.. => format!("{value:.1}"),
-        0.1.. => format!("{value:.2}"),
-        0.0001.. => format!("{value:.4}"),
-        _ => format!("{value:.1e}"),
-    }
-}
-
 /// Formats the change of a counter according to its kind.
 fn changed(counter: &CounterSnapshot, change: f64) -> String {
     match (counter.kind, counter.scaled_rate) {
@@ -369,34 +316,4 @@ fn to_text(counter: &CounterSnapshot) -> String {
     let tags = if tags.is_empty() { String::new() } else { format!("[{tags}]") };
     let value = value.map(|value| format!(" = {} {unit}", Number(value))).unwrap_or_default();
     format!("{group}/{name}{tags}{value}").trim_end().to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counter_values_are_formatted_compactly() {
-        for (value, text) in [
-            (0.0, "0"),
-            (-3.0, "-3"),
-            (999.0, "999"),
-            (12.345, "12.35"),
-            (123.45, "123.5"),
-            (12_345.6, "12.3k"),
-            (-12_345.6, "-12.3k"),
-            (0.0123, "0.0123"),
-            (0.000_001_2, "1.2e-6"),
-            (f64::NAN, "?"),
-            (f64::INFINITY, "?"),
-            (1e300, "1.0e300"),
-            (-2e300, "-2.0e300"),
-            (9e17, "900P"),
-        ] {
-            assert_eq!(plain(value), text);
-        }
-        for (value, text) in [(1_500.0, "1.5 kB"), (-1_500.0, "-1.5 kB"), (-912.0, "-912 B"), (0.0, "0 B"), (-2e300, "-2.0e300 B")] {
-            assert_eq!(quantity(value, "By"), text);
-        }
-    }
 }

@@ -23,6 +23,7 @@ mod logs;
 mod look;
 mod methods;
 mod overview;
+mod quantity;
 mod registry;
 mod slowdown;
 mod stacks;
