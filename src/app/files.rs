@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Ticket;
+use super::tabs::{Role, Sign};
 use crate::analysis::Timeline;
 use crate::model::{Contact, FileKind, Process, ProcessKey, RecordingId, SafeText, Span, Stopwatch, TraceFile, Usage};
 
@@ -112,13 +113,13 @@ impl OpenFile {
         (0..parts).map(|part| before(part + 1) - before(part)).collect()
     }
 
-    /// Returns the file's status as a word.
-    pub fn status(&self) -> &'static str {
+    /// Returns the sign of the file's status, its role, and a word.
+    pub(super) fn condition(&self) -> (Sign, Role, &'static str) {
         match (self.progress, self.complete) {
-            (Some(_), _) => "reading",
-            (None, Some(true)) => "complete",
-            (None, Some(false)) => "incomplete",
-            (None, None) => "unreadable",
+            (Some(_), _) => (Sign::Waiting, Role::Accent, "reading"),
+            (None, Some(true)) => (Sign::Yes, Role::Good, "complete"),
+            (None, Some(false)) => (Sign::Trouble, Role::Warning, "incomplete"),
+            (None, None) => (Sign::Trouble, Role::Warning, "unreadable"),
         }
     }
 

@@ -7,6 +7,7 @@ use ratatui::layout::Rect;
 use super::column::{runtime, user};
 use super::{Column, Columns, Row, Trend};
 use crate::analysis::Field;
+use crate::app::files::OpenFile;
 use crate::app::health::HealthIssue;
 use crate::app::layout::{ListLayout, Slot};
 use crate::app::options::{AutoWatch, Options};
@@ -55,16 +56,6 @@ impl State {
     pub(in crate::app) fn shows_figures(&self) -> bool {
         let Options { columns, watch, .. } = &self.options;
         *columns != Columns::ALL || *watch == AutoWatch::All || self.watches.all().iter().any(|watch| !watch.automatic)
-    }
-
-    fn file_condition(&self, row: &Row) -> Option<(Sign, Role, &'static str)> {
-        let file = self.files.iter().find(|file| file.key == row.process.key)?;
-        let (sign, role) = match (file.progress, file.complete) {
-            (Some(_), _) => (Sign::Waiting, Role::Accent),
-            (None, Some(true)) => (Sign::Yes, Role::Good),
-            (None, _) => (Sign::Trouble, Role::Warning),
-        };
-        Some((sign, role, file.status()))
     }
 }
 
@@ -150,7 +141,8 @@ impl ProcessTable<'_> {
             Column::User => Cell::new(user(process), role),
             Column::Uptime => Cell::new(self.state.uptime(process).to_string(), role),
             Column::State => {
-                let (sign, role, word) = self.state.file_condition(row).unwrap_or_else(|| row.condition());
+                let file = self.state.files.iter().find(|file| file.key == process.key);
+                let (sign, role, word) = file.map_or_else(|| row.condition(), OpenFile::condition);
                 let recording = (row.recording && row.issue().is_some()).then_some((Sign::Recording, Role::Recording));
                 let signs = recording.into_iter().chain([(sign, role)]).collect();
                 Cell::Signed(signs, if is_narrow(slot) { "" } else { word }.into(), role)

@@ -46,13 +46,8 @@ pub const LABEL_WIDTH: u16 = 11;
 impl OverviewLayout {
     /// Returns the total number of lines.
     pub fn lines(&self) -> usize {
-        let page = self.first_page() + self.details + self.capabilities;
-        usize::from(page)
-    }
-
-    /// Returns the number of lines before the details.
-    pub fn first_page(&self) -> u16 {
-        self.findings + self.notice + self.facts + self.command + self.graphs() + self.others
+        let first_page = self.findings + self.notice + self.facts + self.command + self.graphs() + self.others;
+        usize::from(first_page + self.details + self.capabilities)
     }
 
     /// Returns the number of lines of the graphs, including their time axis.

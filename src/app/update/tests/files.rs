@@ -28,10 +28,10 @@ fn files_are_read_at_startup() {
     assert_eq!((app.state.tab, app.state.context()), (Tab::Trace, Context::Trace));
     let Effect::ReadFile { ticket, .. } = effects[1] else { panic!("{effects:?}") };
     app.send(Msg::FileProgress { ticket, bytes: 500 });
-    assert_eq!(app.state.open_file().unwrap().status(), "reading");
+    assert_eq!(app.state.open_file().unwrap().condition().2, "reading");
     app.send(Msg::FileRead { ticket, result: Err("/x/a cannot be read\u{1b}".into()) });
     assert_eq!(app.last_toast(), "/x/a cannot be read\u{fffd}");
-    assert_eq!(app.state.open_file().unwrap().status(), "unreadable");
+    assert_eq!(app.state.open_file().unwrap().condition().2, "unreadable");
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn time_range_is_selected_and_stale_replies_are_dropped() {
     const SECOND: i64 = 1_000_000_000;
     let mut app = opened(120, 40);
     let file = app.state.open_file().unwrap();
-    assert_eq!((file.status(), file.end, file.span()), ("incomplete", Some(50 * SECOND), None));
+    assert_eq!((file.condition().2, file.end, file.span()), ("incomplete", Some(50 * SECOND), None));
     app.press("[");
     let (first, span) = read_request(&mut app);
     assert_eq!(span, Some((i64::MIN, 49 * SECOND)));
@@ -69,7 +69,7 @@ fn time_range_is_selected_and_stale_replies_are_dropped() {
     let (ticket, span) = read_request(&mut app);
     assert_eq!(span, None);
     app.send(Msg::FileRead { ticket, result: Ok(counted(77)) });
-    assert_eq!((events(&app), app.state.open_file().unwrap().status()), (77, "complete"));
+    assert_eq!((events(&app), app.state.open_file().unwrap().condition().2), (77, "complete"));
     app.press("B");
     assert_eq!(app.take_effects(), [], "it is shown already");
 }

@@ -222,7 +222,7 @@ fn heap_file_opens_with_the_heap_tab_only() {
     read_next(&mut app, "a.gcdump", Ok(1));
     assert_eq!(rows(&app)[0], ["3.2 MB", "46 %", "20.0k", "4.8 MB", "Shop.Pricing.Quote", "Shop.Pricing"]);
     assert!(heading(&app).starts_with("file written 1970-01-01") && heading(&app).ends_with("read in 1.2 s"), "{}", heading(&app));
-    assert_eq!(app.state.open_file().unwrap().status(), "complete");
+    assert_eq!(app.state.open_file().unwrap().condition().2, "complete");
     // Walking, exporting and writing are unavailable, and there is no other tab.
     for (key, words) in [("M", "not a process"), ("E", "not a recording"), ("F", "not a recording")] {
         app.press(key);
@@ -280,7 +280,7 @@ fn unreadable_heap_file_reports_the_reason() {
     app.send(Msg::Tick);
     read_next(&mut app, "a.gcdump", Err("/x/a.gcdump cannot be read: it is cut off"));
     assert_eq!(
-        (app.last_toast().as_str(), app.state.open_file().unwrap().status()),
+        (app.last_toast().as_str(), app.state.open_file().unwrap().condition().2),
         ("/x/a.gcdump cannot be read: it is cut off", "unreadable")
     );
     assert_eq!(app.state.view_of(Tab::Heap).unwrap().empty.0, "/x/a.gcdump cannot be read: it is cut off");
