@@ -38,9 +38,8 @@ pub fn remove_stale_sockets(directory: &Path) -> io::Result<RemovedSockets> {
         OpenError::Link { link, owner } => io::Error::other(format!("{} is a link of user {owner}", link.display())),
     })?;
     let directory = directory.handle;
-    let listing = openat(&directory, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let mut names = Vec::new();
-    for_each_entry(listing, |name, _| {
+    for_each_entry(&directory, ".", &mut |name, _| {
         // Running processes are not connected to unnecessarily.
         let runs = |name: &SocketName| proc.as_ref().is_some_and(|proc| proc.stat(name.pid).is_ok_and(|stat| stat.starttime == name.key));
         names.extend(SocketName::parse(name).filter(|name| !runs(name)).map(|name| name.to_string()));

@@ -1,13 +1,12 @@
 //! Diagnostic sockets in the directories for temporary files.
 
 use std::collections::hash_map::Entry;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use foldhash::HashMap;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, openat, statat};
+use rustix::fs::{AtFlags, FileType, Stat, statat};
 
 use super::processes::{DirectoryId, ProcessScan, SocketDir};
 use crate::net::endpoint::SocketName;
@@ -65,9 +64,17 @@ impl Sockets {
         if let Entry::Vacant(vacant) = self.listed.entry(id)
             && let Some(directory) = open()
         {
-            let known = self.files.len();
-            let _ = read(&mut self.files, id, &directory, before);
-            vacant.insert((path.to_owned(), self.files.len() > known));
+            let count = self.files.len();
+            let _ = for_each_entry(&directory, ".", &mut |name, inode| {
+                if let Some(socket) = SocketName::parse(name) {
+                    let known = before.get(id, socket).filter(|candidate| candidate.inode == inode);
+                    // The file may just have been removed.
+                    let read = || statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| Candidate::new(inode, &stat));
+                    self.files.extend(known.or_else(read).map(|candidate| ((id, socket), candidate)));
+                }
+                true
+            });
+            vacant.insert((path.to_owned(), self.files.len() > count));
         }
     }
 
@@ -90,22 +97,4 @@ impl Sockets {
     pub(super) fn iter(&self) -> impl Iterator<Item = (DirectoryId, SocketName, Candidate)> {
         self.files.iter().map(|((directory, name), candidate)| (*directory, *name, *candidate))
     }
-}
-
-fn read(
-    files: &mut HashMap<(DirectoryId, SocketName), Candidate>,
-    id: DirectoryId,
-    directory: &OwnedFd,
-    before: &Sockets,
-) -> io::Result<()> {
-    let listing = openat(directory, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    for_each_entry(listing, |name, inode| {
-        if let Some(socket) = SocketName::parse(name) {
-            let known = before.get(id, socket).filter(|candidate| candidate.inode == inode);
-            // The file may just have been removed.
-            let found = known.or_else(|| statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| Candidate::new(inode, &stat)));
-            files.extend(found.map(|candidate| ((id, socket), candidate)));
-        }
-        true
-    })
 }

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Proc, words};
 
@@ -36,14 +36,12 @@ pub(crate) struct CodeMapping {
 impl Proc {
     /// Whether a file with this name is mapped.
     pub(crate) fn maps_file(&self, pid: u32, name: &str) -> bool {
-        let is_it = |file: &MappedFile| file.path.file_name().is_some_and(|mapped| mapped == name);
-        self.mapped_files(pid).is_ok_and(|files| files.iter().any(is_it))
+        self.mapped_files(pid).is_ok_and(|files| files.iter().any(|file| file.path.ends_with(name)))
     }
 
     /// Returns the mapped assemblies, with paths as seen by the process.
     pub(crate) fn assemblies(&self, pid: u32) -> io::Result<BTreeSet<PathBuf>> {
-        let paths = self.mapped_files(pid)?.into_iter().map(|file| file.path);
-        Ok(paths.filter(|path| path.extension().is_some_and(|extension| extension == "dll")).collect())
+        Ok(self.mapped_files(pid)?.into_iter().map(|file| file.path).filter(|path| is_assembly(path)).collect())
     }
 
     /// Returns the mapped files, with paths as seen by the process, once per mapping.
@@ -69,6 +67,11 @@ impl Proc {
         File::from(self.open_file(&format!("{pid}/maps"))?).take(MAX_MAPS_BYTES).read_to_end(&mut maps)?;
         Ok(maps)
     }
+}
+
+/// Whether a path is that of a .NET assembly or program, by its extension.
+pub(crate) fn is_assembly(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "dll")
 }
 
 impl CodeMapping {

@@ -35,7 +35,7 @@ use crate::ipc::RuntimeVersion;
 
 pub(crate) use entry::{entry_name, version_of};
 pub(crate) use environ::Environ;
-pub(crate) use mapping::{CodeMapping, MappedFile};
+pub(crate) use mapping::{CodeMapping, MappedFile, is_assembly};
 pub(crate) use stack::BlockedStack;
 pub(crate) use threads::Threads;
 
@@ -97,8 +97,7 @@ impl Proc {
     /// The kernel allocates a new inode for a new process, so a pid with a different inode number is a different process. (The same process may
     /// also get another number, which costs only a lookup.) The number is part of the listing and takes no further system call.
     pub(crate) fn pids(&self, mut each: impl FnMut(u32, u64)) -> io::Result<()> {
-        let directory = openat(&self.directory, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        for_each_entry(directory, |name, inode| {
+        for_each_entry(&self.directory, ".", &mut |name, inode| {
             if let Some(pid) = parse(name) {
                 each(pid, inode);
             }
@@ -109,7 +108,7 @@ impl Proc {
     /// Returns the time since boot.
     pub(crate) fn uptime(&self) -> io::Result<Duration> {
         let bytes = self.read("uptime", 256)?;
-        let seconds = bytes.split(|byte| *byte == b' ').next().and_then(parse::<f64>);
+        let seconds = words(&bytes).next().and_then(parse::<f64>);
         seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
@@ -127,7 +126,7 @@ impl Proc {
     /// Returns the private writable memory including the stack, in bytes: the sixth number of `statm`.
     pub(crate) fn data_bytes(&self, pid: u32) -> io::Result<u64> {
         let bytes = self.read(&format!("{pid}/statm"), 256)?;
-        let pages = String::from_utf8_lossy(&bytes).split(' ').nth(5).and_then(|pages| pages.trim().parse::<u64>().ok());
+        let pages = words(&bytes).nth(5).and_then(parse::<u64>);
         pages.map(|pages| pages.saturating_mul(procfs::page_size())).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
@@ -139,19 +138,17 @@ impl Proc {
 
     /// Returns the identity of a process or a thread, given its directory and its ID in our pid namespace.
     pub(crate) fn identity_of(&self, folder: &str, pid: u32) -> io::Result<Identity> {
-        let bytes = self.read(&format!("{folder}/status"), 16_384)?;
-        let field = |name: &[u8]| bytes.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(name));
+        let status = self.read(&format!("{folder}/status"), 16_384)?;
         // "Uid:  real effective saved file-system"; "NSpid:  outermost .. innermost", absent without pid namespaces.
-        let uid = field(b"Uid:").and_then(|line| words(line).nth(1)).and_then(parse).ok_or(io::ErrorKind::InvalidData)?;
-        let ns_pid = field(b"NSpid:").and_then(|line| words(line).last()).and_then(parse).unwrap_or(pid);
+        let uid = words(field(&status, b"Uid:")).nth(1).and_then(parse).ok_or(io::ErrorKind::InvalidData)?;
+        let ns_pid = words(field(&status, b"NSpid:")).last().and_then(parse).unwrap_or(pid);
         Ok(Identity { uid, ns_pid })
     }
 
     /// Returns the peak resident memory of a process, in bytes.
     pub(crate) fn peak_memory(&self, pid: u32) -> io::Result<u64> {
-        let bytes = self.read(&format!("{pid}/status"), 16_384)?;
-        let line = bytes.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"VmHWM:"));
-        let kilobytes = line.and_then(|line| words(line).next()).and_then(parse::<u64>);
+        let status = self.read(&format!("{pid}/status"), 16_384)?;
+        let kilobytes = words(field(&status, b"VmHWM:")).next().and_then(parse::<u64>);
         kilobytes.map(|kilobytes| kilobytes.saturating_mul(1024)).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
@@ -199,16 +196,10 @@ impl Proc {
 
     /// Returns what the thread names of a process show about a runtime.
     pub(crate) fn threads(&self, pid: u32) -> io::Result<Threads> {
-        let tasks = format!("{pid}/task");
-        let directory = openat(&self.directory, &tasks, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let mut threads = Threads::default();
         let mut left = Threads::MAX_NAMES;
-        for_each_entry(directory, |name, _| {
-            if let Some(tid) = parse::<u32>(name)
-                && let Ok(comm) = self.read(&format!("{tasks}/{tid}/comm"), 64)
-            {
-                threads.add(comm.trim_ascii_end());
-            }
+        self.each_thread(pid, &mut |_, folder| {
+            threads.add(&self.thread_name(folder).unwrap_or_default());
             left -= 1;
             left > 0 && !(threads.server && threads.started)
         })?;
@@ -217,28 +208,15 @@ impl Proc {
 
     /// Returns the names of threads by their ID in the innermost pid namespace, which is the one that they use themselves.
     pub(crate) fn thread_names(&self, pid: u32) -> io::Result<Vec<(u64, Vec<u8>)>> {
-        let tasks = format!("{pid}/task");
-        let mut names = Vec::new();
-        self.each_thread(&tasks, |tid, folder| {
-            // A thread that has exited has no name.
-            if let Ok(name) = self.thread_name(folder)
-                && let Ok(Identity { ns_pid, .. }) = self.identity_of(folder, tid)
-            {
-                names.push((ns_pid.into(), name));
-            }
-            names.len() < MAX_THREADS
-        })?;
-        Ok(names)
+        // A thread that has exited has no name.
+        self.map_threads(pid, MAX_THREADS, |tid, folder| {
+            Some((self.identity_of(folder, tid).ok()?.ns_pid.into(), self.thread_name(folder).ok()?))
+        })
     }
 
     /// Returns at most `most` thread IDs, in our pid namespace.
     pub(crate) fn thread_ids(&self, pid: u32, most: usize) -> io::Result<Vec<u32>> {
-        let mut threads = Vec::new();
-        self.each_thread(&format!("{pid}/task"), |tid, _| {
-            threads.push(tid);
-            threads.len() < most
-        })?;
-        Ok(threads)
+        self.map_threads(pid, most, |tid, _| Some(tid))
     }
 
     /// Returns the name of a thread, given its directory.
@@ -263,7 +241,7 @@ impl Proc {
         // The main thread rarely exits before the others.
         let mut dead = is_dead(&self.stat(pid)?);
         if dead {
-            self.each_thread(&format!("{pid}/task"), |_, folder| {
+            self.each_thread(pid, &mut |_, folder| {
                 dead = self.stat_of(folder).is_ok_and(|stat| is_dead(&stat));
                 dead
             })?;
@@ -272,15 +250,25 @@ impl Proc {
     }
 
     /// Calls `each` with the ID and the directory of every thread, until it returns `false`.
-    fn each_thread(&self, tasks: &str, mut each: impl FnMut(u32, &str) -> bool) -> io::Result<()> {
-        let directory = openat(&self.directory, tasks, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        for_each_entry(directory, |name, _| parse::<u32>(name).is_none_or(|tid| each(tid, &format!("{tasks}/{tid}"))))
+    fn each_thread(&self, pid: u32, each: &mut dyn FnMut(u32, &str) -> bool) -> io::Result<()> {
+        let tasks = format!("{pid}/task");
+        for_each_entry(&self.directory, &tasks, &mut |name, _| parse::<u32>(name).is_none_or(|tid| each(tid, &format!("{tasks}/{tid}"))))
+    }
+
+    /// Collects what `read` returns for the ID and the directory of a thread, for at most `most` threads.
+    fn map_threads<T>(&self, pid: u32, most: usize, read: impl Fn(u32, &str) -> Option<T>) -> io::Result<Vec<T>> {
+        let mut found = Vec::new();
+        self.each_thread(pid, &mut |tid, folder| {
+            found.extend(read(tid, folder));
+            found.len() < most
+        })?;
+        Ok(found)
     }
 
     /// Returns the child processes, if listed by the kernel (`CONFIG_PROC_CHILDREN`).
     pub(crate) fn children(&self, pid: u32) -> io::Result<Vec<u32>> {
         let mut children = Vec::new();
-        self.each_thread(&format!("{pid}/task"), |_, folder| {
+        self.each_thread(pid, &mut |_, folder| {
             let listed = self.read(&format!("{folder}/children"), MAX_FILE_BYTES).unwrap_or_default();
             children.extend(words(&listed).filter_map(parse::<u32>));
             true
@@ -290,7 +278,7 @@ impl Proc {
 
     /// Returns the path of the runtime's library, if mapped. Nothing is mapped if runtime and application are a single file.
     pub(crate) fn runtime_library(&self, pid: u32) -> io::Result<Option<PathBuf>> {
-        let is_library = |path: &PathBuf| path.file_name().is_some_and(|name| name == "libcoreclr.so" || name == "libmonosgen-2.0.so");
+        let is_library = |path: &PathBuf| path.ends_with("libcoreclr.so") || path.ends_with("libmonosgen-2.0.so");
         Ok(self.mapped_files(pid)?.into_iter().map(|file| file.path).find(is_library))
     }
 
@@ -342,8 +330,9 @@ impl Proc {
     }
 }
 
-/// Calls `each` with the name and the inode number of the entries of a directory, until it returns `false`.
-pub(crate) fn for_each_entry(directory: OwnedFd, mut each: impl FnMut(&[u8], u64) -> bool) -> io::Result<()> {
+/// Calls `each` with the name and the inode number of the entries of a directory, until it returns `false`. A relative path begins at `at`.
+pub(crate) fn for_each_entry(at: &OwnedFd, path: &str, each: &mut dyn FnMut(&[u8], u64) -> bool) -> io::Result<()> {
+    let directory = openat(at, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let mut buffer = [MaybeUninit::uninit(); 8192];
     let mut entries = RawDir::new(directory, &mut buffer);
     while let Some(entry) = entries.next() {
@@ -362,6 +351,11 @@ pub(crate) fn ticks(count: u64) -> Duration {
 
 fn parse<T: std::str::FromStr>(bytes: &[u8]) -> Option<T> {
     std::str::from_utf8(bytes).ok()?.parse().ok()
+}
+
+/// Returns the rest of the line that begins with `name`; empty if there is none.
+fn field<'a>(text: &'a [u8], name: &[u8]) -> &'a [u8] {
+    text.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(name)).unwrap_or_default()
 }
 
 fn words(line: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {

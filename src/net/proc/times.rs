@@ -5,53 +5,41 @@ use std::time::Duration;
 
 use procfs::process::Stat;
 
-use super::{Identity, Proc, parse, ticks, words};
+use super::{Proc, field, parse, ticks, words};
 use crate::model::{SafeText, ThreadUse};
 
 impl Proc {
     /// Returns the processor usage of at most `most` threads of a process so far, by their ID in the innermost pid namespace.
     pub(crate) fn thread_times(&self, pid: u32, most: usize) -> io::Result<Vec<ThreadUse>> {
-        let tasks = format!("{pid}/task");
-        let mut times = Vec::new();
-        self.each_thread(&tasks, |tid, folder| {
+        self.map_threads(pid, most, |tid, folder| {
             // Exact times are read first: if a thread that still exists has none, the kernel does not measure them.
             let exact = self.scheduled(folder);
             // A thread that has exited has no times.
-            if let Ok(name) = self.thread_name(folder)
-                && let Ok(Stat { utime, stime, state, .. }) = self.stat_of(folder)
-                && let Ok(Identity { ns_pid, .. }) = self.identity_of(folder, tid)
-            {
-                times.push(ThreadUse {
-                    thread: ns_pid.into(),
-                    name: SafeText::from_bytes(&name),
-                    cpu: exact.map_or_else(|| ticks(utime + stime), |(cpu, _)| cpu),
-                    runnable: exact.map(|(_, runnable)| runnable),
-                    state,
-                });
-            }
-            times.len() < most
-        })?;
-        Ok(times)
+            let name = self.thread_name(folder).ok()?;
+            let Stat { utime, stime, state, .. } = self.stat_of(folder).ok()?;
+            Some(ThreadUse {
+                thread: self.identity_of(folder, tid).ok()?.ns_pid.into(),
+                name: SafeText::from_bytes(&name),
+                cpu: exact.map_or_else(|| ticks(utime + stime), |[cpu, _]| cpu),
+                runnable: exact.map(|[_, runnable]| runnable),
+                state,
+            })
+        })
     }
 
     /// Returns processor time and time waiting for a processor, by thread, of at most `most` threads. Threads without such a measurement are
     /// left out.
     pub(crate) fn scheduled_threads(&self, pid: u32, most: usize) -> io::Result<Vec<(u32, [Duration; 2])>> {
-        let mut times = Vec::new();
-        self.each_thread(&format!("{pid}/task"), |tid, folder| {
-            times.extend(self.scheduled(folder).map(|(cpu, runnable)| (tid, [cpu, runnable])));
-            times.len() < most
-        })?;
-        Ok(times)
+        self.map_threads(pid, most, |tid, folder| Some((tid, self.scheduled(folder)?)))
     }
 
     /// Returns processor time and time waiting for a processor of a thread, given its directory (kernel,
     /// `Documentation/scheduler/sched-stats.rst`). `None` if the kernel does not measure them, in which case it reports zeros.
-    fn scheduled(&self, folder: &str) -> Option<(Duration, Duration)> {
+    fn scheduled(&self, folder: &str) -> Option<[Duration; 2]> {
         let text = self.read(&format!("{folder}/schedstat"), 128).ok()?;
         let mut values = words(&text).map_while(parse::<u64>);
         let (cpu, runnable) = values.next().zip(values.next())?;
-        (cpu > 0).then(|| (Duration::from_nanos(cpu), Duration::from_nanos(runnable)))
+        (cpu > 0).then(|| [cpu, runnable].map(Duration::from_nanos))
     }
 
     /// Returns the processor time of a process so far, including threads that have exited (`proc_pid_stat(5)`).
@@ -63,8 +51,7 @@ impl Proc {
     /// Returns the non-idle time of all processors together since boot, including time stolen by a hypervisor (`proc_stat(5)`).
     pub(crate) fn machine_busy(&self) -> io::Result<Duration> {
         let bytes = self.read("stat", 2048)?;
-        let line = bytes.split(|byte| *byte == b'\n').next().and_then(|line| line.strip_prefix(b"cpu ")).unwrap_or_default();
-        let values: Vec<u64> = words(line).map_while(parse::<u64>).collect();
+        let values: Vec<u64> = words(field(&bytes, b"cpu ")).map_while(parse::<u64>).collect();
         // user, nice, system, idle, iowait, irq, softirq, steal.
         let [user, nice, system, _, _, interrupts, soft, stolen, ..] = values[..] else { return Err(io::ErrorKind::InvalidData.into()) };
         Ok(ticks([user, nice, system, interrupts, soft, stolen].into_iter().fold(0, u64::saturating_add)))
