@@ -57,11 +57,22 @@ pub enum StartupHook {
     NoMethod,
 }
 
-/// The reason why a file cannot be read as an assembly.
+impl StartupHook {
+    /// Returns what the assembly lacks, phrased as the end of a sentence.
+    pub fn problem(self) -> Option<&'static str> {
+        match self {
+            Self::Yes => None,
+            Self::NoClass => Some("has no class StartupHook in the global namespace"),
+            Self::NoMethod => Some("has no method `static void Initialize()` in its class StartupHook"),
+        }
+    }
+}
+
+/// The reason why a file cannot be read as an assembly, displayed as the end of a sentence.
 #[derive(Debug, Error)]
 pub enum AssemblyError {
     /// I/O error.
-    #[error(transparent)]
+    #[error("cannot be read ({0})")]
     Io(#[from] io::Error),
     /// The file is something else: native code, a .NET module without a manifest, or not a program at all.
     #[error("is not a .NET assembly")]

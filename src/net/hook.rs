@@ -10,8 +10,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use super::file::{open_in, open_regular_in};
-use super::proc::{MappedFile, Proc};
-use crate::assembly::{Assembly, AssemblyError, Machine, StartupHook};
+use super::proc::{MappedFile, Proc, is_assembly};
+use crate::assembly::{Assembly, Machine};
 
 /// Machine type of assemblies that are compiled only for this machine (PE format, "Machine Types").
 const MACHINE: Option<u16> = if cfg!(target_arch = "x86_64") {
@@ -21,7 +21,6 @@ const MACHINE: Option<u16> = if cfg!(target_arch = "x86_64") {
 } else {
     None
 };
-/// Maximum number of folders searched for assemblies.
 const MAX_FOLDERS: usize = 64;
 
 /// Checks the assembly of a startup hook; `Err` is the problem, phrased as the end of a sentence.
@@ -30,15 +29,9 @@ pub(super) fn check(proc: &Proc, pid: u32, path: &str) -> Result<(), String> {
         return Err("has a ':' in its path, which separates startup hooks".to_owned());
     }
     let root = proc.path_of(pid, "root");
-    let hook = match read(&root, path)? {
-        Ok(assembly) => assembly,
-        Err(error @ AssemblyError::Io(_)) => return Err(format!("cannot be read ({error})")),
-        Err(error) => return Err(error.to_string()),
-    };
-    match hook.startup_hook {
-        StartupHook::Yes => {}
-        StartupHook::NoClass => return Err("has no class StartupHook in the global namespace".to_owned()),
-        StartupHook::NoMethod => return Err("has no method `static void Initialize()` in its class StartupHook".to_owned()),
+    let hook = read(&root, path)?;
+    if let Some(problem) = hook.startup_hook.problem() {
+        return Err(problem.to_owned());
     }
     if matches!(hook.machine, Machine::Only(machine) if Some(machine) != MACHINE) {
         return Err("is compiled for another processor architecture".to_owned());
@@ -57,7 +50,7 @@ fn check_against_loaded(proc: &Proc, pid: u32, root: &Path, hook: &Assembly) -> 
         return Err(format!("has the name of the assembly {}, which is loaded and whose file has been replaced", hook.name));
     }
     let folder = |file: PathBuf| file.parent().map(Path::to_owned);
-    let mut folders: Vec<_> = mapped.into_iter().filter(is_assembly).filter_map(|file| folder(file.path)).collect();
+    let mut folders: Vec<_> = mapped.into_iter().filter(|file| is_assembly(&file.path)).filter_map(|file| folder(file.path)).collect();
     // A starting program has not mapped its assembly yet.
     folders.extend(program_files(proc, pid).into_iter().filter_map(folder));
     folders.sort();
@@ -82,13 +75,8 @@ fn program_files(proc: &Proc, pid: u32) -> Vec<PathBuf> {
     let link = |name: &str| std::fs::read_link(proc.path_of(pid, name)).ok();
     let current = link("cwd").unwrap_or_default();
     let arguments = proc.arguments(pid).unwrap_or_default();
-    let assemblies = arguments.into_iter().map(|argument| current.join(OsString::from_vec(argument)));
-    let assemblies = assemblies.filter(|file| file.extension().is_some_and(|extension| extension == "dll"));
+    let assemblies = arguments.into_iter().map(|argument| current.join(OsString::from_vec(argument))).filter(|file| is_assembly(file));
     assemblies.take(MAX_FOLDERS / 2).chain(link("exe")).collect()
-}
-
-fn is_assembly(file: &MappedFile) -> bool {
-    file.path.extension().is_some_and(|extension| extension == "dll")
 }
 
 /// Checks that a profiler's library is a regular file: opening a pipe would block the runtime's diagnostic server forever. It depends on the
@@ -102,13 +90,13 @@ pub(super) fn check_library(proc: &Proc, pid: u32, path: &str, must_exist: bool)
 }
 
 /// Reads an assembly as seen by a process with the root directory `root`.
-fn read(root: &Path, path: &str) -> Result<Result<Assembly, AssemblyError>, String> {
+fn read(root: &Path, path: &str) -> Result<Assembly, String> {
     if !path.starts_with('/') {
         return Err("is not an absolute path".to_owned());
     }
     let mut file = open_in(root, path).map_err(unreadable)?;
     is_file(&file)?;
-    Ok(Assembly::read(&mut file))
+    Assembly::read(&mut file).map_err(|error| error.to_string())
 }
 
 fn unreadable(error: io::Error) -> String {

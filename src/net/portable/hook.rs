@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::proc::Proc;
 use super::served::SEPARATOR;
-use crate::assembly::{Assembly, AssemblyError, StartupHook};
+use crate::assembly::Assembly;
 
 /// Checks the assembly of a startup hook; `Err` is the reason for a refusal, phrased as the end of a sentence.
 pub(super) fn check(_: &Proc, _: u32, path: &str) -> Result<(), String> {
@@ -16,17 +16,8 @@ pub(super) fn check(_: &Proc, _: u32, path: &str) -> Result<(), String> {
     if !Path::new(path).is_absolute() {
         return Err("is not an absolute path".to_owned());
     }
-    let mut file = open(path)?;
-    let hook = match Assembly::read(&mut file) {
-        Ok(assembly) => assembly,
-        Err(error @ AssemblyError::Io(_)) => return Err(format!("cannot be read ({error})")),
-        Err(error) => return Err(error.to_string()),
-    };
-    match hook.startup_hook {
-        StartupHook::Yes => Ok(()),
-        StartupHook::NoClass => Err("has no class StartupHook in the global namespace".to_owned()),
-        StartupHook::NoMethod => Err("has no method `static void Initialize()` in its class StartupHook".to_owned()),
-    }
+    let hook = Assembly::read(&mut open(path)?).map_err(|error| error.to_string())?;
+    hook.startup_hook.problem().map_or(Ok(()), |problem| Err(problem.to_owned()))
 }
 
 /// Checks that the library of a profiler is a file.
