@@ -37,7 +37,7 @@ pub enum Cause {
     Denied,
     /// Not sent: the socket, or the process at its other end, does not belong to the target.
     #[error("not sent, because {0}")]
-    Peer(PeerError),
+    Peer(#[from] PeerError),
     /// Not sent: another command of ours was in progress for the whole wait.
     #[error("not sent, because {} has been in progress for {} s: try again when it is over", .with.name(), .elapsed.as_secs())]
     Busy {
@@ -206,7 +206,6 @@ impl ExchangeError {
 }
 
 impl Cause {
-    /// Classifies an error of connecting.
     pub(super) fn of_connect(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Self::Gone,

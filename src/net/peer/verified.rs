@@ -1,14 +1,7 @@
 //! A connection whose other end has been verified.
 
-use std::io;
-use std::ops::Deref;
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::ops::{Deref, DerefMut};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-
-use crate::net::error::Cause;
-use crate::net::peer::PeerError;
 use crate::net::stream::Stream;
 
 /// A connection whose other end is the intended process. Only the checks in this module create one, and commands are sent over nothing else.
@@ -30,28 +23,8 @@ impl Deref for VerifiedStream {
     }
 }
 
-impl AsyncRead for VerifiedStream {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for VerifiedStream {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
-    }
-}
-
-impl From<PeerError> for Cause {
-    fn from(error: PeerError) -> Self {
-        Self::Peer(error)
+impl DerefMut for VerifiedStream {
+    fn deref_mut(&mut self) -> &mut Stream {
+        &mut self.0
     }
 }
