@@ -17,6 +17,7 @@ mod clients;
 #[cfg_attr(windows, path = "windows/clock.rs")]
 pub mod clock;
 mod command_lock;
+mod cpu_usage;
 mod directory;
 #[cfg_attr(not(target_os = "linux"), path = "portable/discovery.rs")]
 pub mod discovery;

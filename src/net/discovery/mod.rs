@@ -84,21 +84,13 @@ impl Sources {
     }
 }
 
-/// The file found under the name of a process's socket.
+/// A file with the name of a diagnostic socket.
 #[derive(Debug)]
-enum Socket {
-    /// A socket owned by the user of the process. Connecting shows whether the process listens on it.
-    Own { path: PathBuf, candidate: Candidate },
-    /// A file of another user, or not a socket.
-    Foreign { path: PathBuf, candidate: Candidate },
-}
-
-/// A socket whose name matches no process.
-#[derive(Debug)]
-struct UnmatchedSocket {
-    name: SocketName,
+struct Socket {
     path: PathBuf,
     candidate: Candidate,
+    /// Whether it is a socket owned by the user of the process with its name. Connecting shows whether that process listens on it.
+    is_own: bool,
 }
 
 /// Finds .NET processes, repeatedly; caches data between scans.
@@ -125,7 +117,6 @@ impl Scanner {
         Ok(Self { sources, proc, process_scan: ProcessScan::default(), process_cache, sockets: Sockets::default(), more_stale: 0 })
     }
 
-    /// Returns the proc file system that is scanned.
     pub(super) fn proc(&self) -> Arc<Proc> {
         Arc::clone(&self.proc)
     }
@@ -148,15 +139,12 @@ impl Scanner {
         let mut rows = Vec::with_capacity(sockets.len());
         for known in self.process_scan.iter() {
             let socket = sockets.remove(&known.key);
-            let has_socket = matches!(socket, Some(Socket::Own { .. }));
-            if !(has_socket || known.has_runtime() && at.age(known.key) > STARTUP_GRACE) {
+            if !(has_socket(socket.as_ref()) || known.has_runtime() && at.age(known.key) > STARTUP_GRACE) {
                 continue;
             }
             match (known.stat(&self.proc), socket) {
                 (Some(stat), socket) => rows.push(self.process_cache.row(&self.proc, known, socket, &stat, at)),
-                (None, Some(Socket::Own { path, candidate })) => {
-                    unmatched.push(UnmatchedSocket { name: known.socket_name(), path, candidate })
-                }
+                (None, Some(socket)) if socket.is_own => unmatched.push((known.socket_name(), socket)),
                 (None, _) => {}
             }
         }
@@ -167,25 +155,24 @@ impl Scanner {
     }
 
     /// Builds the rows of sockets without a process. Their number is bounded, since any user with write access to a directory can create many.
-    fn stale_rows(&mut self, mut unmatched: Vec<UnmatchedSocket>, at: ScanTime) -> Vec<Process> {
+    fn stale_rows(&mut self, mut unmatched: Vec<(SocketName, Socket)>, at: ScanTime) -> Vec<Process> {
         let our_uid = rustix::process::geteuid().as_raw();
         // Another user's socket may belong to a process that we cannot see.
-        unmatched.retain(|socket| {
-            let ours = our_uid == socket.candidate.uid;
-            socket.candidate.is_socket && (ours || our_uid == 0) && is_settled(socket.name, at.uptime)
+        unmatched.retain(|(name, Socket { candidate, .. })| {
+            candidate.is_socket && (candidate.uid == our_uid || our_uid == 0) && is_settled(*name, at.uptime)
         });
         if unmatched.len() > MAX_STALE {
-            unmatched.compact_sort_by_key(|socket| (socket.candidate.uid != our_uid, Reverse(socket.candidate.made), socket.name.pid));
+            unmatched.compact_sort_by_key(|(name, Socket { candidate, .. })| (candidate.uid != our_uid, Reverse(candidate.made), name.pid));
         }
         self.more_stale = unmatched.len().saturating_sub(MAX_STALE);
         unmatched.truncate(MAX_STALE);
         let is_pid_reused = |name: SocketName| self.process_scan.get(name.pid).is_some_and(|known| known.key.started != name.key);
-        unmatched.into_iter().map(|socket| self.process_cache.stale_row(&socket, is_pid_reused(socket.name))).collect()
+        unmatched.into_iter().map(|(name, socket)| self.process_cache.stale_row(name, socket, is_pid_reused(name))).collect()
     }
 
     /// Matches sockets and processes by pid, start time and owner; the remaining sockets have no visible process. The directory from the process's
     /// own environment is tried first: any other may contain a file of the same name created by another user.
-    fn match_sockets(&mut self, at: ScanTime) -> (HashMap<ProcessKey, Socket>, Vec<UnmatchedSocket>) {
+    fn match_sockets(&mut self, at: ScanTime) -> (HashMap<ProcessKey, Socket>, Vec<(SocketName, Socket)>) {
         let before = std::mem::take(&mut self.sockets);
         self.process_scan.inspect(&self.proc, &self.sources.tmp, at);
         let mut sockets = Sockets::default();
@@ -200,7 +187,7 @@ impl Scanner {
             if let SocketDir::Directory { id, path, .. } = &known.socket_dir
                 && let Some(candidate) = sockets.get(*id, name).filter(|candidate| owns(known, *candidate))
             {
-                pairs.insert(known.key, Socket::Own { path: path.join(name.to_string()), candidate });
+                pairs.insert(known.key, Socket { path: path.join(name.to_string()), candidate, is_own: true });
                 taken.insert((*id, name));
             }
         }
@@ -211,17 +198,17 @@ impl Scanner {
         for (directory, name, candidate) in rest {
             let Some(path) = sockets.path_of(directory).map(|path| path.join(name.to_string())) else { continue };
             let Some(named) = names.get(&name) else {
-                unmatched.push(UnmatchedSocket { name, path, candidate });
+                unmatched.push((name, Socket { path, candidate, is_own: false }));
                 continue;
             };
-            let without: Vec<_> = named.iter().filter(|known| !matches!(pairs.get(&known.key), Some(Socket::Own { .. }))).collect();
+            let without: Vec<_> = named.iter().filter(|known| !has_socket(pairs.get(&known.key))).collect();
             if let Some(known) = without.iter().find(|known| owns(known, candidate)) {
                 let path = known.path_in(directory).unwrap_or(path);
-                pairs.insert(known.key, Socket::Own { path, candidate });
+                pairs.insert(known.key, Socket { path, candidate, is_own: true });
                 continue;
             }
             for known in without {
-                pairs.entry(known.key).or_insert_with(|| Socket::Foreign { path: path.clone(), candidate });
+                pairs.entry(known.key).or_insert_with(|| Socket { path: path.clone(), candidate, is_own: false });
             }
         }
         self.sockets = sockets;
@@ -235,7 +222,7 @@ impl Scanner {
             known.library.is_none()
                 && known.has_threads
                 && !known.threads.runtime
-                && !matches!(sockets.get(&known.key), Some(Socket::Own { .. }))
+                && !has_socket(sockets.get(&known.key))
                 && at.age(known.key) > STARTUP_GRACE
         });
         for known in candidates {
@@ -245,6 +232,10 @@ impl Scanner {
             }
         }
     }
+}
+
+fn has_socket(found: Option<&Socket>) -> bool {
+    found.is_some_and(|socket| socket.is_own)
 }
 
 /// Returns whether the socket's process started so long ago, or during another boot, that it would be visible if it still ran.

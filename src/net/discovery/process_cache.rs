@@ -1,6 +1,6 @@
-//! Builds the rows: facts of .NET processes cached across scans, and CPU time between two scans.
+//! Builds the rows: facts of .NET processes, cached across scans.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use foldhash::{HashMap, HashSet};
@@ -9,15 +9,13 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use super::processes::ScannedProcess;
 use super::users::Users;
-use super::{ScanTime, Socket, UnmatchedSocket, attach_error, since_boot};
+use super::{ScanTime, Socket, attach_error, since_boot};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Contact, Process, ProcessKey, RunState, SafeText, Usage, shown_command_line};
+use crate::net::cpu_usage::CpuUsage;
+use crate::net::endpoint::SocketName;
 use crate::net::proc::{self, Proc, entry_name, version_of};
 
-/// CPU time is counted in ticks of 10 ms: over a shorter interval than this a percentage would be noise.
-const MIN_CPU_INTERVAL: Duration = Duration::from_millis(400);
-/// The first percentage may be rough: a list that is printed once does not wait longer.
-const FIRST_CPU_INTERVAL: Duration = Duration::from_millis(90);
 /// A process that is still waiting in its diagnostic server after this time is suspended, whatever its environment contains.
 const MAX_STARTUP_TIME: Duration = Duration::from_secs(5);
 
@@ -40,23 +38,7 @@ struct CachedProcess {
     /// From the exports of its program file.
     native_aot: bool,
     container: Option<SafeText>,
-    cpu: Cpu,
-    cached_contact: Option<CachedContact>,
-}
-
-/// Cached result of whether a process can be attached to.
-#[derive(Debug)]
-struct CachedContact {
-    /// Cache key: path of the process's socket, and path of a foreign file in its place.
-    of: (Option<PathBuf>, Option<PathBuf>),
-    contact: Contact,
-}
-
-#[derive(Debug)]
-struct Cpu {
-    ticks: u64,
-    at: Instant,
-    percent: Option<f32>,
+    cpu: CpuUsage,
 }
 
 impl ProcessCache {
@@ -73,24 +55,16 @@ impl ProcessCache {
     /// Builds the row of a process that hosts a runtime, with its socket if it has one.
     pub(super) fn row(&mut self, proc: &Proc, known: &ScannedProcess, socket: Option<Socket>, stat: &Stat, at: ScanTime) -> Process {
         let user = self.users.name(known.uid);
-        let has_socket = matches!(socket, Some(Socket::Own { .. }));
+        let has_socket = socket.as_ref().is_some_and(|socket| socket.is_own);
         let cached = self.known.entry(known.key).or_insert_with(|| CachedProcess::read(proc, known, has_socket, stat, at.now));
-        let (path, foreign) = match socket {
-            Some(Socket::Own { path, .. }) => (Some(path), None),
-            Some(Socket::Foreign { path, candidate }) => (None, Some((path, candidate))),
-            None => (None, None),
+        let (socket, contact) = match socket {
+            Some(Socket { path, is_own: true, .. }) => {
+                let contact = if may_connect(&path) { Contact::Unknown } else { attach_error::denied(known.uid, user) };
+                (Some(path), contact)
+            }
+            Some(Socket { path, candidate, .. }) => (None, attach_error::foreign(&path, candidate, known.uid)),
+            None => (None, attach_error::without_socket(proc, known, self.our_uid, user)),
         };
-        let of = (path, foreign.as_ref().map(|(path, _)| path.clone()));
-        let cached_contact = cached.cached_contact.take().filter(|cached_contact| cached_contact.of == of);
-        let CachedContact { of: (socket, _), contact } = cached.cached_contact.insert(cached_contact.unwrap_or_else(|| {
-            let contact = match (&of.0, foreign) {
-                (Some(path), _) if may_connect(path) => Contact::Unknown,
-                (Some(_), _) => attach_error::denied(known.uid, user),
-                (None, Some((path, candidate))) => attach_error::foreign(&path, candidate, known.uid),
-                (None, None) => attach_error::without_socket(proc, known, self.our_uid, user),
-            };
-            CachedContact { of, contact }
-        }));
         let waits = known.threads.is_suspended() && (known.is_configured_to_suspend || at.age(known.key) > MAX_STARTUP_TIME);
         Process {
             parent: u32::try_from(stat.ppid).ok().filter(|parent| *parent > 0),
@@ -102,25 +76,30 @@ impl ProcessCache {
             uid: known.uid,
             user: user.cloned(),
             container: cached.container.clone(),
-            socket: socket.clone(),
+            socket,
             started_unix_ms: millis(self.boot + since_boot(known.key)),
-            usage: Usage { data_bytes: proc.data_bytes(known.key.pid).unwrap_or(0), ..cached.cpu.usage(stat, at.now) },
+            usage: Usage {
+                cpu_percent: cached.cpu.percent(cpu_time(stat), at.now),
+                rss_bytes: stat.rss * procfs::page_size(),
+                data_bytes: proc.data_bytes(known.key.pid).unwrap_or(0),
+                threads: u32::try_from(stat.num_threads).unwrap_or(0),
+            },
             run_state: if waits { RunState::Suspended } else { RunState::Running },
-            contact: contact.clone(),
+            contact,
             ..Process::new(known.key)
         }
     }
 
     /// Builds the row of a socket without a process.
-    pub(super) fn stale_row(&self, UnmatchedSocket { name, path, candidate }: &UnmatchedSocket, is_pid_reused: bool) -> Process {
+    pub(super) fn stale_row(&self, name: SocketName, Socket { path, candidate, .. }: Socket, is_pid_reused: bool) -> Process {
         Process {
             name: "(gone)".into(),
             uid: candidate.uid,
             user: self.users.name(candidate.uid).cloned(),
-            socket: Some(path.clone()),
+            socket: Some(path),
             // The key may be from an earlier boot; the file was created when its process started.
             started_unix_ms: millis(candidate.made),
-            contact: attach_error::stale(*name, is_pid_reused),
+            contact: attach_error::stale(name, is_pid_reused),
             ..Process::new(ProcessKey { pid: name.pid, started: name.key })
         }
     }
@@ -143,23 +122,13 @@ impl CachedProcess {
             native_aot: proc.is_native_aot(known.key.pid),
             command_line: shown_command_line(&String::from_utf8_lossy(&arguments.join(&b' '))),
             container: proc.container(known.key.pid).map(SafeText::from),
-            cpu: Cpu { ticks: stat.utime + stat.stime, at: now, percent: None },
-            cached_contact: None,
+            cpu: CpuUsage::new(cpu_time(stat), now),
         }
     }
 }
 
-impl Cpu {
-    fn usage(&mut self, stat: &Stat, now: Instant) -> Usage {
-        let ticks = stat.utime + stat.stime;
-        let span = now.saturating_duration_since(self.at);
-        if span >= if self.percent.is_some() { MIN_CPU_INTERVAL } else { FIRST_CPU_INTERVAL } {
-            let used = proc::ticks(ticks.saturating_sub(self.ticks)).as_secs_f64();
-            *self = Self { ticks, at: now, percent: Some((100.0 * used / span.as_secs_f64()) as f32) };
-        }
-        let threads = u32::try_from(stat.num_threads).unwrap_or(0);
-        Usage { cpu_percent: self.percent, rss_bytes: stat.rss * procfs::page_size(), threads, ..Usage::default() }
-    }
+fn cpu_time(stat: &Stat) -> Duration {
+    proc::ticks(stat.utime + stat.stime)
 }
 
 /// Returns whether a socket may be connected to, which requires write permission. A vanished socket is not a permission problem.

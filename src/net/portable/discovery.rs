@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use foldhash::{HashMap, HashSet};
 use sysinfo::System;
 
+use super::cpu_usage::CpuUsage;
 use super::proc::{Facts, Proc, entry_name};
 use super::served::{self, Served};
 use super::stream::port_name;
@@ -17,11 +18,6 @@ use super::system::{account, account_name, is_elevated};
 use super::user::{self, SUPERUSER};
 use crate::model::{Contact, Process, ProcessKey, SafeText, Trouble, Usage, shown_command_line};
 use crate::sorting::CompactSort;
-
-/// Windows counts processor time in ticks of 16 ms: over a shorter interval, a percentage would be noise.
-const MIN_CPU_INTERVAL: Duration = Duration::from_millis(400);
-/// Interval before the first percentage, which may be rough: a list that is printed once should not take longer.
-const FIRST_CPU_INTERVAL: Duration = Duration::from_millis(90);
 
 /// Sources of processes. [`Sources::machine`] is the real one; tests and the demo pass directories with facts of simulated processes.
 #[derive(Debug, Clone)]
@@ -75,14 +71,7 @@ pub struct Scanner {
     /// Whether processes are elevated, as far as we may query it.
     elevated: HashMap<ProcessKey, bool>,
     served: Served,
-    cpu: HashMap<ProcessKey, Cpu>,
-}
-
-#[derive(Debug)]
-struct Cpu {
-    time: Duration,
-    at: Instant,
-    percent: Option<f32>,
+    cpu: HashMap<ProcessKey, CpuUsage>,
 }
 
 impl Scanner {
@@ -104,7 +93,6 @@ impl Scanner {
         })
     }
 
-    /// The processes scanned.
     pub(super) fn proc(&self) -> Arc<Proc> {
         Arc::clone(&self.proc)
     }
@@ -167,7 +155,7 @@ impl Scanner {
             (None, Some(account)) => Some(self.user(key, account)),
             (None, None) => None,
         };
-        let cpu = self.cpu.entry(key).or_insert_with(|| Cpu { time: facts.cpu, at: now, percent: None });
+        let cpu = self.cpu.entry(key).or_insert_with(|| CpuUsage::new(facts.cpu, now));
         Process {
             ns_pid: facts.ns_pid.unwrap_or(key.pid),
             name: SafeText::from_bytes(entry_name(&arguments).unwrap_or_default()),
@@ -210,18 +198,6 @@ fn denied<'a>(elevate: &str, ours: &str, theirs: &'a str, is_elevated: bool, use
 fn switched_off(switch: &str) -> Contact {
     let reason = format!("diagnostics are switched off by {switch} in its environment: restart it without");
     Contact::Trouble { kind: Trouble::Disabled, reason: reason.into() }
-}
-
-impl Cpu {
-    /// CPU usage since the last scan, in percent of one core.
-    fn percent(&mut self, time: Duration, now: Instant) -> Option<f32> {
-        let span = now.saturating_duration_since(self.at);
-        if span >= if self.percent.is_some() { MIN_CPU_INTERVAL } else { FIRST_CPU_INTERVAL } {
-            let used = time.saturating_sub(self.time).as_secs_f64();
-            *self = Self { time, at: now, percent: Some((100.0 * used / span.as_secs_f64()) as f32) };
-        }
-        self.percent
-    }
 }
 
 /// Returns when a process was started, as time since boot.
