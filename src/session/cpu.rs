@@ -22,7 +22,7 @@ use crate::clr::select;
 use crate::ipc::{Rundown, SessionConfig};
 use crate::model::{CpuTime, CpuTimeUnavailable, SafeText};
 use crate::net::client::Client;
-use crate::net::perf::{Frequency, PerfError};
+use crate::net::perf::{Frequency, PerfCause, PerfError};
 
 pub(super) use collector::{Collector, MethodNames};
 use file::CpuFile;
@@ -93,7 +93,7 @@ pub async fn profile_cpu(
     show: impl FnMut(&CpuTime) -> bool,
 ) -> Result<CpuProfile, CpuError> {
     let pid = client.endpoint().key.pid;
-    let gone = || CpuError::Perf(PerfError::Ended(pid));
+    let gone = || CpuError::Perf(PerfError { pid, cause: PerfCause::Ended });
     let code = client.native_code().ok_or_else(gone)?;
     // Fail before opening a session if the process cannot be sampled.
     drop(client.sample_cpu(request.frequency)?);
@@ -283,7 +283,7 @@ impl CpuSampling {
 fn collect(client: &Client, name: &str, file: Option<&Path>) -> Result<CpuSampling, CpuError> {
     let mut sampler = client.sample_cpu(Frequency::MAX)?;
     let pid = client.endpoint().key.pid;
-    let code = client.native_code().ok_or(PerfError::Ended(pid))?;
+    let code = client.native_code().ok_or(PerfError { pid, cause: PerfCause::Ended })?;
     let file = file.map(|path| CpuFile::create(path, pid, name, sampler.period_ns(), &code)).transpose()?;
     let collector = Arc::new(Collector::new(code, sampler.period_ns(), file));
     let collecting = Arc::clone(&collector);

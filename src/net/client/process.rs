@@ -22,18 +22,13 @@ const START_POLL_INTERVAL: Duration = Duration::from_millis(20);
 impl Client {
     /// Returns the proc file system, if it shows this very process. A socket in a shared directory may name a pid of a namespace that we cannot
     /// see, and the process with that pid in our namespace is a different one.
-    pub(super) fn own_proc(&self) -> Option<&Proc> {
-        self.proc.as_deref().filter(|proc| proc.exists(self.endpoint.key))
+    pub(in crate::net) fn own_proc(&self) -> Option<&Arc<Proc>> {
+        self.proc.as_ref().filter(|proc| proc.exists(self.endpoint.key))
     }
 
     /// Reads a fact about the process; `None` if /proc does not show it.
     fn read<T>(&self, read: impl FnOnce(&Proc, u32) -> io::Result<T>) -> Option<T> {
         read(self.own_proc()?, self.endpoint.key.pid).ok()
-    }
-
-    /// Like [`Self::own_proc`], but owned.
-    pub(in crate::net) fn shared_proc(&self) -> Option<Arc<Proc>> {
-        self.proc.as_ref().filter(|proc| proc.exists(self.endpoint.key)).map(Arc::clone)
     }
 
     /// Returns the pid of the process in its own pid namespace; `None` if unknown.

@@ -51,7 +51,7 @@ struct CodeMap(Vec<CodeMapping>);
 impl Client {
     /// Returns the code of the process; `None` if /proc does not show it.
     pub fn native_code(&self) -> Option<NativeCode> {
-        let (proc, key) = (self.shared_proc()?, self.endpoint().key);
+        let (proc, key) = (Arc::clone(self.own_proc()?), self.endpoint().key);
         let mut code = NativeCode { proc, key, map: Arc::default(), read_at: Instant::now() };
         code.refresh();
         Some(code)

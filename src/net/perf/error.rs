@@ -7,105 +7,68 @@ use thiserror::Error;
 
 use crate::model::Counted;
 
+/// A process that cannot be sampled.
+#[derive(Debug, Error)]
+#[error("process {pid}{} cannot be sampled: {cause}", .cause.of_user())]
+pub struct PerfError {
+    /// Process ID.
+    pub pid: u32,
+    /// The cause. Its message is part of this error's.
+    pub cause: PerfCause,
+}
+
 /// The reason why a process cannot be sampled.
 #[derive(Debug, Error)]
-pub enum PerfError {
+pub enum PerfCause {
     /// The process is not on this machine, or is in another pid namespace.
-    #[error("process {0} cannot be sampled: it is not visible in /proc here")]
-    NotShown(u32),
+    #[error("it is not visible in /proc here")]
+    NotShown,
     /// The process has exited.
-    #[error("process {0} cannot be sampled: it has ended")]
-    Ended(u32),
-    /// The process is owned by another user.
-    #[error(
-        "process {pid} of user {uid} cannot be sampled: the kernel allows that to its user, to root and with CAP_PERFMON and CAP_SYS_PTRACE; run dn-top \
-         as that user, or with sudo"
-    )]
-    OtherUser {
-        /// Process ID.
-        pid: u32,
-        /// User ID of the owner.
-        uid: u32,
-    },
+    #[error("it has ended")]
+    Ended,
+    /// The process is owned by another user, with this ID.
+    #[error("the kernel allows that to its user, to root and with CAP_PERFMON and CAP_SYS_PTRACE; run dn-top as that user, or with sudo")]
+    OtherUser(u32),
     /// `perf_event_paranoid` is too high.
     #[error(
-        "process {pid} cannot be sampled: the kernel denies perf events to users without CAP_PERFMON (kernel.perf_event_paranoid is {paranoid}); run dn-top \
-         with sudo, or `sudo sysctl kernel.perf_event_paranoid=2`"
+        "the kernel denies perf events to users without CAP_PERFMON (kernel.perf_event_paranoid is {0}); run dn-top with sudo, or `sudo sysctl \
+         kernel.perf_event_paranoid=2`"
     )]
-    Paranoid {
-        /// Process ID.
-        pid: u32,
-        /// Value of the setting.
-        paranoid: i32,
-    },
+    Paranoid(i32),
     /// Denied although `perf_event_paranoid` allows it.
-    #[error(
-        "process {0} cannot be sampled: the kernel denies perf events of it (EACCES); a security module may forbid them, or the process changed its user"
-    )]
-    Denied(u32),
+    #[error("the kernel denies perf events of it (EACCES); a security module may forbid them, or the process changed its user")]
+    Denied,
     /// `EPERM`, which the kernel itself does not return for an event that only observes.
     #[error(
-        "process {0} cannot be sampled: perf_event_open is not permitted (EPERM), as by the seccomp filter of most containers; run dn-top outside of the \
-         container, or give it CAP_PERFMON"
+        "perf_event_open is not permitted (EPERM), as by the seccomp filter of most containers; run dn-top outside of the container, or give it \
+         CAP_PERFMON"
     )]
-    Filtered(u32),
+    Filtered,
     /// The kernel does not support perf events.
-    #[error("process {pid} cannot be sampled: this kernel has no perf events, or a seccomp filter hides them ({error})")]
-    Unsupported {
-        /// Process ID.
-        pid: u32,
-        /// Error returned by the kernel.
-        error: io::Error,
-    },
-    /// The limit of open files is reached.
+    #[error("this kernel has no perf events, or a seccomp filter hides them ({0})")]
+    Unsupported(io::Error),
+    /// The limit of open files is reached, with this number of threads.
     #[error(
-        "process {pid} cannot be sampled: the events of {:#} take an open file each, and the limit is reached ({error}); raise it with `ulimit -n` \
-         before dn-top is started",
-        thread_count(*threads)
+        "the events of {threads:#} take an open file each, and the limit is reached ({1}); raise it with `ulimit -n` before dn-top is started",
+        threads = thread_count(*.0)
     )]
-    Files {
-        /// Process ID.
-        pid: u32,
-        /// Number of its threads.
-        threads: usize,
-        /// Error returned by the kernel.
-        error: io::Error,
-    },
-    /// The kernel has no resources for more events.
+    Files(usize, io::Error),
+    /// The kernel has no resources for the events of this number of threads.
     #[error(
-        "process {pid} cannot be sampled: the kernel has no resources for the perf events of {:#} ({error}); stop other profilers on this machine",
-        thread_count(*threads)
+        "the kernel has no resources for the perf events of {threads:#} ({1}); stop other profilers on this machine",
+        threads = thread_count(*.0)
     )]
-    Events {
-        /// Process ID.
-        pid: u32,
-        /// Number of its threads.
-        threads: usize,
-        /// Error returned by the kernel.
-        error: io::Error,
-    },
-    /// The limit of locked memory is reached.
+    Events(usize, io::Error),
+    /// The limit of locked memory is reached, with this number of threads.
     #[error(
-        "process {pid} cannot be sampled: the ring buffers of {:#} exceed the memory that a user may lock ({error}); run dn-top with sudo, or raise \
-         kernel.perf_event_mlock_kb or `ulimit -l`",
-        thread_count(*threads)
+        "the ring buffers of {threads:#} exceed the memory that a user may lock ({1}); run dn-top with sudo, or raise kernel.perf_event_mlock_kb or \
+         `ulimit -l`",
+        threads = thread_count(*.0)
     )]
-    LockedMemory {
-        /// Process ID.
-        pid: u32,
-        /// Number of its threads.
-        threads: usize,
-        /// Error returned by the kernel.
-        error: io::Error,
-    },
+    LockedMemory(usize, io::Error),
     /// Any other error.
-    #[error("process {pid} cannot be sampled: {error}")]
-    Other {
-        /// Process ID.
-        pid: u32,
-        /// Error returned by the system.
-        error: io::Error,
-    },
+    #[error("{0}")]
+    Other(io::Error),
 }
 
 /// Facts about a process from which the cause of an error is derived.
@@ -125,62 +88,70 @@ const MAX_UNPRIVILEGED_PARANOID: i32 = 2;
 impl PerfError {
     /// Error of listing the threads.
     pub(super) fn not_listed(pid: u32, error: io::Error) -> Self {
-        match Errno::from_io_error(&error) {
-            Some(Errno::MFILE | Errno::NFILE) => Self::Files { pid, threads: 1, error },
-            Some(Errno::NOENT | Errno::SRCH) => Self::Ended(pid),
-            _ => Self::Other { pid, error },
-        }
+        let cause = match Errno::from_io_error(&error) {
+            Some(Errno::MFILE | Errno::NFILE) => PerfCause::Files(1, error),
+            Some(Errno::NOENT | Errno::SRCH) => PerfCause::Ended,
+            _ => PerfCause::Other(error),
+        };
+        Self { pid, cause }
     }
 
     /// Error of opening an event.
-    pub(super) fn not_opened(of: Subject, error: io::Error) -> Self {
-        let Subject { pid, threads, .. } = of;
-        match Errno::from_io_error(&error) {
-            Some(errno @ (Errno::ACCESS | Errno::PERM)) => match (of.other_user, of.paranoid) {
-                (Some(uid), _) => Self::OtherUser { pid, uid },
-                (None, Some(paranoid)) if paranoid > MAX_UNPRIVILEGED_PARANOID => Self::Paranoid { pid, paranoid },
-                _ if errno == Errno::ACCESS => Self::Denied(pid),
-                _ => Self::Filtered(pid),
+    pub(super) fn not_opened(Subject { pid, other_user, threads, paranoid }: Subject, error: io::Error) -> Self {
+        let cause = match Errno::from_io_error(&error) {
+            Some(errno @ (Errno::ACCESS | Errno::PERM)) => match (other_user, paranoid) {
+                (Some(uid), _) => PerfCause::OtherUser(uid),
+                (None, Some(paranoid)) if paranoid > MAX_UNPRIVILEGED_PARANOID => PerfCause::Paranoid(paranoid),
+                _ if errno == Errno::ACCESS => PerfCause::Denied,
+                _ => PerfCause::Filtered,
             },
-            Some(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NODEV | Errno::NOENT) => Self::Unsupported { pid, error },
-            Some(Errno::MFILE | Errno::NFILE) => Self::Files { pid, threads, error },
-            Some(Errno::NOSPC | Errno::NOMEM) => Self::Events { pid, threads, error },
-            Some(Errno::SRCH) => Self::Ended(pid),
-            _ => Self::Other { pid, error },
-        }
+            Some(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NODEV | Errno::NOENT) => PerfCause::Unsupported(error),
+            Some(Errno::MFILE | Errno::NFILE) => PerfCause::Files(threads, error),
+            Some(Errno::NOSPC | Errno::NOMEM) => PerfCause::Events(threads, error),
+            Some(Errno::SRCH) => PerfCause::Ended,
+            _ => PerfCause::Other(error),
+        };
+        Self { pid, cause }
     }
 
     /// Error of mapping the ring buffer of an open event.
-    pub(super) fn not_mapped(of: Subject, error: io::Error) -> Self {
-        let Subject { pid, threads, .. } = of;
-        match Errno::from_io_error(&error) {
-            Some(Errno::PERM | Errno::NOMEM | Errno::NOSPC | Errno::AGAIN) => Self::LockedMemory { pid, threads, error },
-            _ => Self::Other { pid, error },
-        }
+    pub(super) fn not_mapped(Subject { pid, threads, .. }: Subject, error: io::Error) -> Self {
+        let cause = match Errno::from_io_error(&error) {
+            Some(Errno::PERM | Errno::NOMEM | Errno::NOSPC | Errno::AGAIN) => PerfCause::LockedMemory(threads, error),
+            _ => PerfCause::Other(error),
+        };
+        Self { pid, cause }
     }
 
     /// Returns a short command or setting that would allow sampling; empty if there is none.
     pub fn remedy(&self) -> &'static str {
-        match self {
-            Self::OtherUser { .. } => "run dn-top as the user of the process, or with sudo",
-            Self::Paranoid { .. } => "`sudo sysctl kernel.perf_event_paranoid=2`, or run dn-top with sudo",
-            Self::Denied(_) => "run dn-top with sudo",
-            Self::Filtered(_) => "run dn-top outside of the container, or give it CAP_PERFMON",
-            Self::Files { .. } => "raise `ulimit -n` before dn-top is started",
-            Self::Events { .. } => "stop other profilers on this machine",
-            Self::LockedMemory { .. } => "raise kernel.perf_event_mlock_kb or `ulimit -l`",
-            Self::NotShown(_) | Self::Ended(_) | Self::Unsupported { .. } | Self::Other { .. } => "",
+        match self.cause {
+            PerfCause::OtherUser(_) => "run dn-top as the user of the process, or with sudo",
+            PerfCause::Paranoid(_) => "`sudo sysctl kernel.perf_event_paranoid=2`, or run dn-top with sudo",
+            PerfCause::Denied => "run dn-top with sudo",
+            PerfCause::Filtered => "run dn-top outside of the container, or give it CAP_PERFMON",
+            PerfCause::Files(..) => "raise `ulimit -n` before dn-top is started",
+            PerfCause::Events(..) => "stop other profilers on this machine",
+            PerfCause::LockedMemory(..) => "raise kernel.perf_event_mlock_kb or `ulimit -l`",
+            PerfCause::NotShown | PerfCause::Ended | PerfCause::Unsupported(_) | PerfCause::Other(_) => "",
         }
     }
 
     /// Whether permission was denied.
     pub fn is_denied(&self) -> bool {
-        matches!(self, Self::OtherUser { .. } | Self::Paranoid { .. } | Self::Denied(_) | Self::Filtered(_))
+        matches!(self.cause, PerfCause::OtherUser(_) | PerfCause::Paranoid(_) | PerfCause::Denied | PerfCause::Filtered)
     }
 
     /// Whether the process has exited.
     pub fn is_ended(&self) -> bool {
-        matches!(self, Self::Ended(_))
+        matches!(self.cause, PerfCause::Ended)
+    }
+}
+
+impl PerfCause {
+    /// Words after the process, if it matters whose it is.
+    fn of_user(&self) -> String {
+        if let Self::OtherUser(uid) = self { format!(" of user {uid}") } else { String::new() }
     }
 }
 

@@ -29,7 +29,7 @@ mod wait;
 mod wait_stacks;
 
 pub use code::{NativeCode, NativeFunctions, Unwinder};
-pub use error::PerfError;
+pub use error::{PerfCause, PerfError};
 pub use frequency::{Frequency, FrequencyError};
 pub use function::{CodeChain, CodeFunction, CodeKind};
 pub use sample::{BlockedTime, CpuSample, CpuThread, SampleLoss, UserStack};

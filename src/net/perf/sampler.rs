@@ -19,7 +19,7 @@ use super::error::Subject;
 use super::thread::{SampledThread, ThreadEvent, now_ns};
 use super::wait::{OffCpuClock, Wait};
 use super::wait_stacks::{WaitStacks, max_stacks_per_thread};
-use super::{BlockedTime, CpuSample, CpuThread, Frequency, PerfError, SampleLoss};
+use super::{BlockedTime, CpuSample, CpuThread, Frequency, PerfCause, PerfError, SampleLoss};
 use crate::model::ProcessKey;
 use crate::net::client::Client;
 use crate::net::proc::Proc;
@@ -78,8 +78,8 @@ impl Client {
     /// [`PerfError`] states why the kernel does not allow it, and what to do.
     pub fn sample_cpu(&self, frequency: Frequency) -> Result<CpuSampler, PerfError> {
         let key = self.endpoint().key;
-        let proc = self.shared_proc().filter(|proc| proc.is_real()).ok_or(PerfError::NotShown(key.pid))?;
-        CpuSampler::start(proc, key, frequency)
+        let proc = self.own_proc().filter(|proc| proc.is_real()).ok_or(PerfError { pid: key.pid, cause: PerfCause::NotShown })?;
+        CpuSampler::start(Arc::clone(proc), key, frequency)
     }
 }
 
@@ -93,7 +93,7 @@ impl CpuSampler {
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(OTHER_FILES);
         let max_threads = usize::try_from(files).unwrap_or(THREAD_LIMITS.0).min(THREAD_LIMITS.0);
         if threads.len() > max_threads {
-            return Err(PerfError::Files { pid: key.pid, threads: threads.len(), error: Errno::MFILE.into() });
+            return Err(PerfError { pid: key.pid, cause: PerfCause::Files(threads.len(), Errno::MFILE.into()) });
         }
         let mut this = Self {
             key,
@@ -120,7 +120,7 @@ impl CpuSampler {
         this.record_blocked_stacks();
         // A thread ID reused by another process yields no samples, because records carry their pid.
         if this.threads.is_empty() || !this.proc.exists(key) {
-            return Err(PerfError::Ended(key.pid));
+            return Err(PerfError { pid: key.pid, cause: PerfCause::Ended });
         }
         Ok(this)
     }
@@ -220,9 +220,8 @@ impl CpuSampler {
         let mut events = Vec::new();
         let mut ended = Vec::new();
         for (thread, sampled) in &mut self.threads {
-            let before = events.len();
             sampled.drain(self.key.pid, self.depth, &mut self.loss, &mut events, &mut each);
-            if events[before..].iter().any(|event| matches!(event, ThreadEvent::Ended)) {
+            if sampled.ended.is_some() {
                 ended.push(*thread);
             }
         }
@@ -249,7 +248,6 @@ impl CpuSampler {
                     }
                 }
                 ThreadEvent::Blocked(time) => self.blocked.push(time),
-                ThreadEvent::Ended => {}
             }
         }
         let now = Instant::now();
@@ -337,12 +335,6 @@ impl CpuSampler {
     pub fn threads(&mut self) -> Vec<CpuThread> {
         let alive = self.threads.values_mut().map(SampledThread::thread);
         self.ended.iter().cloned().chain(alive).collect()
-    }
-}
-
-impl std::fmt::Debug for CpuSampler {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CpuSampler").field("key", &self.key).field("threads", &self.threads.len()).finish_non_exhaustive()
     }
 }
 

@@ -36,9 +36,7 @@ pub(super) struct SampledThread {
 /// Changes of threads found in a thread's buffer.
 pub(super) enum ThreadEvent {
     Started(u32),
-    Ended,
     Renamed(u32, Vec<u8>),
-    /// The thread was blocked.
     Blocked(BlockedTime),
 }
 
@@ -81,10 +79,7 @@ impl SampledThread {
                     each(&CpuSample { thread: self.inner, time_ns, waited_ns: None, kernel, user, cut, stack: None });
                 }
                 Ok(Record::Fork(fork)) if fork.pid == pid => events.push(ThreadEvent::Started(fork.tid)),
-                Ok(Record::Exit(exit)) if exit.pid == pid => {
-                    self.ended = Some(exit.time);
-                    events.push(ThreadEvent::Ended);
-                }
+                Ok(Record::Exit(exit)) if exit.pid == pid => self.ended = Some(exit.time),
                 Ok(Record::Comm(comm)) if comm.pid == pid => events.push(ThreadEvent::Renamed(comm.tid, comm.comm.to_vec())),
                 Ok(Record::Lost(lost)) => loss.lost = loss.lost.saturating_add(lost.lost),
                 Ok(Record::LostSamples(lost)) => loss.lost = loss.lost.saturating_add(lost.lost),

@@ -2,18 +2,28 @@
 
 use thiserror::Error;
 
+/// A process that cannot be sampled.
+#[derive(Debug, Error)]
+#[error("process {pid} cannot be sampled: {cause}")]
+pub struct PerfError {
+    /// Process ID.
+    pub pid: u32,
+    /// The cause. Its message is part of this error's.
+    pub cause: PerfCause,
+}
+
 /// The reason why a process cannot be sampled.
 #[derive(Debug, Error)]
-pub enum PerfError {
+pub enum PerfCause {
     /// Not supported on this system.
     #[error(
-        "process {0} cannot be sampled: CPU samples are taken by the Linux kernel (perf_event_open), and this system has no such interface; \
-         `dn-top report` and traces use the runtime's own sampler"
+        "CPU samples are taken by the Linux kernel (perf_event_open), and this system has no such interface; `dn-top report` and traces use the \
+         runtime's own sampler"
     )]
-    Unsupported(u32),
+    Unsupported,
     /// The process has exited.
-    #[error("process {0} cannot be sampled: it has ended")]
-    Ended(u32),
+    #[error("it has ended")]
+    Ended,
 }
 
 impl PerfError {
@@ -29,6 +39,6 @@ impl PerfError {
 
     /// Whether the process has exited.
     pub fn is_ended(&self) -> bool {
-        matches!(self, Self::Ended(_))
+        matches!(self.cause, PerfCause::Ended)
     }
 }

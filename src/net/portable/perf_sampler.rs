@@ -1,6 +1,6 @@
 //! CPU sampling: systems other than Linux restrict it to privileged users, and have other interfaces.
 
-use super::{BlockedTime, CpuSample, CpuThread, Frequency, PerfError, SampleLoss};
+use super::{BlockedTime, CpuSample, CpuThread, Frequency, PerfCause, PerfError, SampleLoss};
 use crate::net::client::Client;
 
 /// A sampler; cannot be created.
@@ -12,8 +12,8 @@ impl Client {
     /// # Errors
     /// Always.
     pub fn sample_cpu(&self, _: Frequency) -> Result<CpuSampler, PerfError> {
-        let pid = self.endpoint().key.pid;
-        Err(if self.shared_proc().is_some() { PerfError::Unsupported(pid) } else { PerfError::Ended(pid) })
+        let cause = if self.own_proc().is_some() { PerfCause::Unsupported } else { PerfCause::Ended };
+        Err(PerfError { pid: self.endpoint().key.pid, cause })
     }
 }
 
