@@ -79,17 +79,18 @@ const FUNCTIONS: &[(Wait, &[&str])] = &[
 const SYSTEM_CALLS: [&str; 5] = ["__do_sys_", "__x64_sys_", "__arm64_sys_", "sys_", "SyS_"];
 
 impl Wait {
-    const ALL: [Self; 10] = [
-        Self::Futex,
-        Self::Poll,
-        Self::Io,
-        Self::Disk,
-        Self::Sleep,
-        Self::Memory,
-        Self::Process,
-        Self::Stopped,
-        Self::Other,
-        Self::Unknown,
+    /// All waits, in the order of the variants, with their names.
+    const ALL: [(Self, &str); 10] = [
+        (Self::Futex, "futex"),
+        (Self::Poll, "poll"),
+        (Self::Io, "io"),
+        (Self::Disk, "disk"),
+        (Self::Sleep, "sleep"),
+        (Self::Memory, "memory"),
+        (Self::Process, "process"),
+        (Self::Stopped, "stopped"),
+        (Self::Other, "other"),
+        (Self::Unknown, "unknown"),
     ];
 
     /// Classifies a thread off its processor by its kernel function, like [`Self::of`]. Until a function of `any` thread has been visible, this
@@ -118,23 +119,12 @@ impl Wait {
 
     /// Returns the wait with this [word](Self::word).
     pub fn from_name(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|wait| wait.word() == word)
+        Self::ALL.into_iter().find(|(_, name)| *name == word).map(|(wait, _)| wait)
     }
 
     /// Short name.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Futex => "futex",
-            Self::Poll => "poll",
-            Self::Io => "io",
-            Self::Disk => "disk",
-            Self::Sleep => "sleep",
-            Self::Memory => "memory",
-            Self::Process => "process",
-            Self::Stopped => "stopped",
-            Self::Other => "other",
-            Self::Unknown => "unknown",
-        }
+        Self::ALL[self as usize].1
     }
 }
 
@@ -226,7 +216,7 @@ impl OffCpuClock {
         let share = |ns: u64| (u128::from(others) * u128::from(ns) / u128::from(seen.max(1))) as u64;
         let runnable = preempted + share(self.awake_ns);
         let blocked = off - runnable;
-        let mut waits: Vec<_> = Wait::ALL.into_iter().map(|wait| (wait, share(self.seen_ns[wait as usize]))).collect();
+        let mut waits: Vec<_> = Wait::ALL.into_iter().map(|(wait, _)| (wait, share(self.seen_ns[wait as usize]))).collect();
         // The rounding remainder, or everything if no wait was observed.
         let rest = blocked - waits.iter().map(|(_, ns)| ns).sum::<u64>();
         let takes_rest = waits.iter().rposition(|(_, ns)| *ns > 0).unwrap_or(Wait::Unknown as usize);
@@ -262,7 +252,7 @@ mod tests {
         ] {
             assert_eq!(Wait::of(function.as_bytes()), wait, "{function}");
         }
-        assert!(Wait::ALL.iter().enumerate().all(|(index, wait)| *wait as usize == index));
+        assert!(Wait::ALL.iter().enumerate().all(|(index, (wait, _))| *wait as usize == index));
     }
 
     #[test]
