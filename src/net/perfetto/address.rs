@@ -22,25 +22,14 @@ pub enum Port {
 impl Port {
     /// Name of the environment variable that overrides the address.
     pub fn variable(self) -> &'static str {
-        match self {
-            Self::Producer => "PERFETTO_PRODUCER_SOCK_NAME",
-            Self::Consumer => "PERFETTO_CONSUMER_SOCK_NAME",
-        }
+        self.names()[0]
     }
 
-    /// Address of the service started by the system.
-    fn system_default(self) -> &'static str {
+    /// Returns the variable, the address of a service started by the system, and that of one started by a user.
+    fn names(self) -> [&'static str; 3] {
         match self {
-            Self::Producer => "/run/perfetto/traced-producer.sock",
-            Self::Consumer => "/run/perfetto/traced-consumer.sock",
-        }
-    }
-
-    /// Address of a service started by a user.
-    fn user_default(self) -> &'static str {
-        match self {
-            Self::Producer => "/tmp/perfetto-producer",
-            Self::Consumer => "/tmp/perfetto-consumer",
+            Self::Producer => ["PERFETTO_PRODUCER_SOCK_NAME", "/run/perfetto/traced-producer.sock", "/tmp/perfetto-producer"],
+            Self::Consumer => ["PERFETTO_CONSUMER_SOCK_NAME", "/run/perfetto/traced-consumer.sock", "/tmp/perfetto-consumer"],
         }
     }
 }
@@ -64,11 +53,10 @@ impl Address {
     }
 
     fn choose(port: Port, named: Option<OsString>, has_folder: bool) -> Result<Self, Cause> {
+        let [variable, system, user] = port.names();
         match named.filter(|name| !name.is_empty()) {
-            Some(name) => {
-                Self::named(&name).ok_or_else(|| Cause::Name { variable: port.variable(), value: SafeText::from_path(name.as_ref()) })
-            }
-            None => Ok(Self::Path(if has_folder { port.system_default() } else { port.user_default() }.into())),
+            Some(name) => Self::named(&name).ok_or_else(|| Cause::Name { variable, value: SafeText::from_path(name.as_ref()) }),
+            None => Ok(Self::Path(if has_folder { system } else { user }.into())),
         }
     }
 

@@ -14,7 +14,6 @@ use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
 use crate::perfetto::chunk::CHUNK_HEADER;
 use crate::perfetto::page::{ChunkState, Layout, PAGE_HEADER, PageSize, PageWord};
 
-/// Maximum size of the memory.
 const MAX_BYTES: usize = 32 << 20;
 
 /// The reason why shared memory is not used.
@@ -85,11 +84,6 @@ impl SharedMemory {
         Ok(Self { region, page, pages: pages as u32, next: 0 })
     }
 
-    /// Size of all pages, in bytes.
-    pub fn size(&self) -> usize {
-        self.region.size()
-    }
-
     /// Takes a free chunk, preferably one that fits `bytes`. `None` if all are in use.
     pub fn take(&mut self, bytes: usize) -> Option<ChunkSlot> {
         let wanted = Layout::for_bytes(bytes, self.page);
@@ -120,13 +114,7 @@ impl SharedMemory {
         if image.len() > slot.size {
             return false;
         }
-        let copy = |at: usize, bytes: &[u8]| match self.region.get_slice(at, bytes.len()) {
-            Ok(slice) => {
-                slice.copy_from(bytes);
-                true
-            }
-            Err(_) => false,
-        };
+        let copy = |at: usize, bytes: &[u8]| self.region.get_slice(at, bytes.len()).map(|slice| slice.copy_from(bytes)).is_ok();
         // The header is written last; nothing is read before the state of the chunk changes.
         copy(start + CHUNK_HEADER, payload) && copy(start, header) && self.complete(slot)
     }
@@ -221,7 +209,7 @@ mod tests {
             fcntl_add_seals(&file, seals).unwrap();
             file
         };
-        let map = |files: Vec<OwnedFd>| SharedMemory::map(files, Some(PageSize::DEFAULT)).map(|memory| memory.size());
+        let map = |files: Vec<OwnedFd>| SharedMemory::map(files, Some(PageSize::DEFAULT)).map(|memory| memory.region.size());
         let good = || file(8192, SealFlags::SHRINK);
         assert_eq!(map(vec![good()]), Ok(8192));
         assert_eq!(map(vec![]), Err(MemoryError::Files(0)));

@@ -41,10 +41,6 @@ impl SharedMemory {
         Err(MemoryError::Files(files.len()))
     }
 
-    pub fn size(&self) -> usize {
-        match *self {}
-    }
-
     pub fn take(&mut self, _: usize) -> Option<ChunkSlot> {
         match *self {}
     }
