@@ -202,19 +202,9 @@ fn is_running(key: ProcessKey, proc: &Proc, client: &Client) -> bool {
 
 /// Reads and verifies the advertise message; `None` if it is invalid, late, or from a process other than the one it claims.
 async fn read_advertise(mut stream: Stream, proc: Arc<Proc>) -> Option<VerifiedPeer> {
-    let mut bytes = Vec::with_capacity(ADVERTISE_BYTES);
-    let read = async {
-        loop {
-            if let Some(advertise) = Advertise::decode(&bytes).ok()? {
-                return Some(advertise);
-            }
-            let room = (ADVERTISE_BYTES - bytes.len()) as u64;
-            if (&mut stream).take(room).read_buf(&mut bytes).await.ok()? == 0 {
-                return None;
-            }
-        }
-    };
-    let advertise = timeout(ADVERTISE_TIMEOUT, read).await.ok()??;
+    let mut bytes = [0; ADVERTISE_BYTES];
+    timeout(ADVERTISE_TIMEOUT, stream.read_exact(&mut bytes)).await.ok()?.ok()?;
+    let advertise = Advertise::decode(&bytes).ok()??;
     let (key, stream) = peer::accept(stream, &advertise, &proc).ok()?;
     Some(VerifiedPeer { key, advertise, stream })
 }
