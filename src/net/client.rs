@@ -55,7 +55,6 @@ pub struct Client {
     support: SharedSupport,
     /// Used to inspect the process before a command that could harm it.
     proc: Option<Arc<Proc>>,
-    /// Source of connections, if the runtime connects to us.
     connection: Option<ReverseConnection>,
     /// Determines when sessions with meters may be stopped.
     meters: Arc<MeterSessions>,
@@ -274,7 +273,6 @@ impl Client {
         self.with_timeout(code, limit, exchange).await
     }
 
-    /// Sends a command that has no fallback.
     async fn send_without_fallback(&self, command: Command, limit: Duration) -> Result<(), ExchangeError> {
         self.first_supported(&[Attempt { command, downgrades: Vec::new() }], limit).await.map(drop)
     }

@@ -27,7 +27,6 @@ pub struct Clients {
     support: Arc<Mutex<HashMap<ProcessKey, SharedSupport>>>,
     /// Used by ports to look up the processes that connect to them.
     sources: Arc<Sources>,
-    /// Access granted to all clients.
     access: Access,
     /// The port that we serve. It stays open as long as a client may use it.
     port: Arc<Mutex<Option<Port>>>,
@@ -48,7 +47,6 @@ impl Clients {
         self.over_port(process).or_else(|| self.over_socket(process))
     }
 
-    /// Returns the client over our port, if the process is connected to it.
     fn over_port(&self, process: &Process) -> Option<Client> {
         let client = self.port().as_ref()?.client(process.key)?;
         Some(client.with_support(self.support_of(process.key)).with_access(self.access))
@@ -105,7 +103,6 @@ impl Clients {
         Some(ways.last()?.await_start().await)
     }
 
-    /// Returns the client that connects to the process's own socket.
     fn over_socket(&self, process: &Process) -> Option<Client> {
         let ours = |endpoint: &Endpoint| self.port().as_ref().is_some_and(|port| endpoint.socket == port.path());
         let endpoint = Endpoint::of(process).filter(|endpoint| !ours(endpoint))?;

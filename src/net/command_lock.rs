@@ -37,7 +37,6 @@ impl CommandLock {
         }
     }
 
-    /// Returns the command in progress, if any.
     pub(super) fn busy(&self) -> Option<Busy> {
         *self.busy.lock().unwrap_or_else(PoisonError::into_inner)
     }

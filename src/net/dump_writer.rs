@@ -13,7 +13,6 @@ use super::proc::Proc;
 /// The name of the thread that forks, and so of the only thread of the copy.
 const SERVER_THREAD: &str = ".NET EventPipe";
 
-/// Finds the process that is writing a dump of this one.
 pub(super) fn find(proc: &Proc, pid: u32) -> Option<u32> {
     let is_createdump = |child| proc.stat(child).is_ok_and(|stat| stat.comm == "createdump");
     proc.children(pid).ok()?.into_iter().find(|child| is_createdump(*child) || is_fork(proc, *child, pid))

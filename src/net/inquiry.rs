@@ -12,7 +12,6 @@ use super::error::ExchangeError;
 use crate::ipc::{ProcessInfo, RuntimeVersion};
 use crate::model::{Contact, Process, RunState, SafeText, Trouble, shown_command_line};
 
-/// Minimum time between two queries.
 const MIN_QUERY_INTERVAL: Duration = Duration::from_secs(5);
 /// Maximum time between two queries of an unresponsive process.
 const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(60);
@@ -30,7 +29,6 @@ pub(super) struct Inquiry {
     open: bool,
     /// Number of consecutive failures.
     failures: u32,
-    /// The last reply.
     answer: Option<Answer>,
     /// The error of the last query, if it failed.
     failure: Option<(Trouble, SafeText)>,
@@ -40,12 +38,10 @@ pub(super) struct Inquiry {
 type Answer = Option<Box<ProcessInfo>>;
 
 impl Inquiry {
-    /// Creates the state before the first query.
     pub(super) fn new(without_process: bool, now: Instant) -> Self {
         Self { without_process, queried_at: now, open: false, failures: 0, answer: None, failure: None }
     }
 
-    /// Returns whether to query now.
     pub(super) fn is_due(&self, row: &Process, busy: bool, now: Instant) -> bool {
         if self.open || busy || !(self.without_process || row.contact.is_attachable()) {
             return false;
@@ -69,12 +65,10 @@ impl Inquiry {
         self.open
     }
 
-    /// Records that a query was sent.
     pub(super) fn query_sent(&mut self, now: Instant) {
         (self.queried_at, self.open) = (now, true);
     }
 
-    /// Records the reply.
     pub(super) fn apply(&mut self, answer: Result<Option<ProcessInfo>, ExchangeError>) {
         self.open = false;
         let failed = answer.as_ref().err().and_then(|error| Some((error.trouble()?, error.reason().into())));

@@ -20,7 +20,6 @@ use crate::model::{SafeText, sanitize};
 /// One for the whole program, like standard error.
 static LOG: OnceLock<File> = OnceLock::new();
 
-/// Maximum number of lines kept.
 const MAX_LINES: usize = 500;
 /// Maximum length of a kept line, in characters.
 const MAX_LINE_CHARS: usize = 1000;
@@ -79,7 +78,6 @@ impl Request {
         }
     }
 
-    /// Logs the outcome.
     pub(super) fn end<T>(mut self, result: &Result<T, ExchangeError>) {
         self.ended = true;
         match result {

@@ -47,7 +47,6 @@ impl Credentials {
         Ok(Self { pid: peer.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0), uid: peer.uid() })
     }
 
-    /// Returns the error for the wrong process at the other end.
     fn unexpected_process(self) -> PeerError {
         match self.pid {
             Some(pid) => PeerError::Process { pid, uid: self.uid },
@@ -70,13 +69,11 @@ pub(super) struct SocketFile {
 }
 
 impl SocketFile {
-    /// Identifies the file at a path.
     pub(super) fn at(path: &Path, proc: &Proc) -> io::Result<Self> {
         let uid = path.symlink_metadata()?.uid();
         Ok(Self { id: open(path, Some(proc)).ok().map(|found| found.id()), uid })
     }
 
-    /// Returns whether the path leads to this file.
     pub(super) fn is_at(self, path: &Path) -> bool {
         self.id.is_some_and(|id| path.symlink_metadata().is_ok_and(|at| (at.dev(), at.ino()) == id))
     }
@@ -188,7 +185,6 @@ pub(super) fn accept(stream: UnixStream, advertise: &Advertise, proc: &Proc) -> 
 }
 
 impl Cause {
-    /// Classifies an error of opening a socket file.
     fn of_open(error: OpenError) -> Self {
         match error {
             OpenError::Link { link, owner } => PeerError::Link { link: link.to_string_lossy().into_owned(), owner }.into(),

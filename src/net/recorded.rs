@@ -86,7 +86,6 @@ impl Directory {
     }
 }
 
-/// Finds the process among the rows.
 fn find(recorded: &RecordedProcess<'_>, rows: &[Process], proc: &Proc) -> Result<Process, RecordedError> {
     if recorded.pid == 0 {
         return Err(RecordedError::NoPid);

@@ -61,7 +61,6 @@ impl TargetError {
     }
 }
 
-/// Returns whether `text` is the path of a socket.
 pub(super) fn is_path(text: &str) -> bool {
     text.contains(std::path::is_separator)
 }

@@ -72,10 +72,7 @@ impl UnwindTable {
         // gimli's own lookup of the function overflows if the index is damaged.
         let offset = usize::try_from(found.checked_sub(begin)?).ok()?;
         let function = frames.fde_from_offset(&self.bases, offset.into(), EhFrame::cie_from_offset).ok()?;
-        if !function.contains(address) {
-            return None;
-        }
-        if function.entry_len().max(function.cie().entry_len()) > MAX_ENTRY_BYTES {
+        if !function.contains(address) || function.entry_len().max(function.cie().entry_len()) > MAX_ENTRY_BYTES {
             return None;
         }
         let mut context = UnwindContext::new();

@@ -40,7 +40,6 @@ impl Credentials {
         Ok(Self { pid, uid: peer.uid() })
     }
 
-    /// Error for an unexpected process at the other end.
     fn unexpected_process(self) -> PeerError {
         PeerError::Process { pid: self.pid, uid: self.uid }
     }
@@ -60,13 +59,11 @@ pub(super) struct SocketFile {
 }
 
 impl SocketFile {
-    /// Returns the file at a path.
     pub(super) fn at(path: &Path, _: &Proc) -> io::Result<Self> {
         let facts = path.symlink_metadata()?;
         Ok(Self { id: (facts.dev(), facts.ino()), uid: facts.uid() })
     }
 
-    /// Whether the path is that of this file.
     pub(super) fn is_at(self, path: &Path) -> bool {
         path.symlink_metadata().is_ok_and(|facts| (facts.dev(), facts.ino()) == self.id)
     }

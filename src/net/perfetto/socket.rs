@@ -23,11 +23,9 @@ use crate::perfetto::ipc::{Frame, FrameReader};
 pub use std::os::fd::OwnedFd as Handle;
 pub(super) use tokio::net::unix::OwnedWriteHalf as Writer;
 
-/// Maximum number of bytes per read.
 const CHUNK: usize = 64 * 1024;
 /// Maximum number of files kept. A service sends one.
 const MAX_FILES: usize = 4;
-/// Write permission for everybody.
 const WRITABLE_BY_ALL: u32 = 0o002;
 
 /// Connects, and checks the owner of the socket and the listener.

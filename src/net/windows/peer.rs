@@ -54,13 +54,11 @@ pub(super) struct SocketFile {
 }
 
 impl SocketFile {
-    /// Returns the pipe at a path.
     pub(super) fn at(path: &Path, _: &Proc) -> io::Result<Self> {
         let name = pipe_name(path).ok_or(io::ErrorKind::NotFound)?.to_owned();
         Ok(Self { name, uid: 0 })
     }
 
-    /// Whether the path is that of this pipe.
     pub(super) fn is_at(&self, path: &Path) -> bool {
         pipe_name(path).is_some_and(|name| name.eq_ignore_ascii_case(&self.name))
     }
