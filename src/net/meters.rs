@@ -6,6 +6,7 @@
 //! that creates an event source blocks forever. Seen on 9.0.7 and 10.0.14: with an interval of 1 s nearly every stop between 0.85 and 1 s after the
 //! start did this, none in the first 0.4 s and none after 1.1 s.
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -25,16 +26,9 @@ const MARGIN_BEFORE: Duration = Duration::from_secs(1);
 /// The first collection is over after this long.
 const MARGIN_AFTER: Duration = Duration::from_millis(1500);
 
-/// Sessions with meters of a process, and the time of their first collection.
+/// Sessions with meters of a process, and the time span in which their first collection may be running.
 #[derive(Debug, Default)]
-pub(super) struct MeterSessions(Mutex<HashMap<SessionId, FirstCollection>>);
-
-/// Time span in which the first collection may be running.
-#[derive(Debug, Clone, Copy)]
-struct FirstCollection {
-    from: Instant,
-    to: Instant,
-}
+pub(super) struct MeterSessions(Mutex<HashMap<SessionId, Range<Instant>>>);
 
 impl MeterSessions {
     /// Records a session whose start was sent and answered at these times. Session ids are reused.
@@ -43,7 +37,7 @@ impl MeterSessions {
         match interval(config) {
             Some(interval) => {
                 let from = (sent + interval).checked_sub(MARGIN_BEFORE).unwrap_or(sent);
-                sessions.insert(id, FirstCollection { from, to: answered + interval + MARGIN_AFTER })
+                sessions.insert(id, from..answered + interval + MARGIN_AFTER)
             }
             None => sessions.remove(&id),
         };
@@ -52,7 +46,7 @@ impl MeterSessions {
     /// Returns when a session may be stopped, if a stop is requested now.
     pub(super) fn stop_time(&self, id: SessionId, now: Instant) -> Instant {
         let first = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-        first.filter(|first| (first.from..first.to).contains(&now)).map_or(now, |first| first.to)
+        first.filter(|first| first.contains(&now)).map_or(now, |first| first.end)
     }
 }
 

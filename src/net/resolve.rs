@@ -6,7 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -98,11 +98,12 @@ pub(super) fn find(root: OwnedFd, path: &Path) -> Result<Found, OpenError> {
             let link = opened.iter().map(|(_, name)| name).chain([&name]).fold(PathBuf::from("/"), |path, name| path.join(name));
             return Err(OpenError::Link { link, owner: found.stat.st_uid });
         }
-        let target = target(found.handle.as_fd())?;
+        let target = readlinkat(&found.handle, "", Vec::new())?;
+        let target = Path::new(OsStr::from_bytes(target.as_bytes()));
         if target.is_absolute() {
             opened.truncate(1);
         }
-        ahead.extend(components(&target));
+        ahead.extend(components(target));
     }
     opened.pop().map(|(found, _)| found).ok_or_else(|| rustix::io::Errno::NOENT.into())
 }
@@ -121,10 +122,6 @@ fn components(path: &Path) -> Vec<OsString> {
 fn is_trusted_link(link: &Stat, directory: &Stat) -> bool {
     let trusted = [0, geteuid().as_raw()];
     trusted.contains(&link.st_uid) && trusted.contains(&directory.st_uid) && directory.st_mode & WRITABLE_BY_OTHERS == 0
-}
-
-fn target(link: impl AsFd) -> Result<PathBuf, OpenError> {
-    Ok(PathBuf::from(OsStr::from_bytes(readlinkat(link, "", Vec::new())?.as_bytes())))
 }
 
 #[cfg(test)]

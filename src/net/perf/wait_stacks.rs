@@ -149,12 +149,9 @@ impl WaitStacks {
 impl Stack {
     fn put(&mut self, at: u64, Chain { kernel, user }: Chain<'_>, registers: Option<[u64; 3]>, bytes: &[u8]) {
         (self.at, self.registers) = (Some(at), registers);
-        self.bytes.clear();
-        self.bytes.extend_from_slice(bytes);
-        self.kernel.clear();
-        self.kernel.extend_from_slice(kernel);
-        self.user.clear();
-        self.user.extend_from_slice(user);
+        bytes.clone_into(&mut self.bytes);
+        kernel.clone_into(&mut self.kernel);
+        user.clone_into(&mut self.user);
     }
 
     fn sample(&self, thread: u64, since: u64, until: u64, depth: usize) -> CpuSample<'_> {
