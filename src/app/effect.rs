@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::ipc::{Command, DumpRequest, PerfMapKind};
-use crate::model::{ProcessKey, RecordingId, SafeText, Span, TraceFormat, TraceOptions};
+use crate::model::{ProcessKey, RecordingId, SafeText, Span, TraceOptions};
 
 use super::Ticket;
+use super::dialog::{ExportRequest, ProgramRequest};
 
 /// A side effect for the runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,11 +101,7 @@ pub enum Effect {
     },
     /// Export a recorded file, or the part recorded so far. Answers: `Msg::JobProgress`, then `Msg::JobDone`.
     Export {
-        source: PathBuf,
-        destination: PathBuf,
-        format: TraceFormat,
-        /// The range to export; `None` for the whole file.
-        span: Option<Span>,
+        request: ExportRequest,
         ticket: Ticket,
     },
     /// Watch a process: a light session with its runtime's own counters. If the process is already watched, the new session continues that watch.
@@ -150,11 +147,8 @@ pub enum Effect {
     /// Start a program suspended, record it, and resume it. Answers: `Msg::Launched` once it can be recorded, those of a recording, `Msg::ProgramOutput`
     /// for its output, and `Msg::JobDone` when it has exited or could not be started.
     Launch {
-        words: Vec<String>,
+        program: Box<ProgramRequest>,
         id: RecordingId,
-        options: Box<TraceOptions>,
-        /// A new file for the program's output.
-        output: PathBuf,
         ticket: Ticket,
     },
     /// Serve a diagnostic port. Answer: `Msg::JobDone`.

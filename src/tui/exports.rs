@@ -1,34 +1,22 @@
 //! Exports of recorded files, each on a thread of the blocking pool.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 
 use tokio::sync::mpsc;
 
-use crate::app::{JobResult, Msg, Ticket};
-use crate::model::{Span, TraceFormat};
+use crate::app::{ExportRequest, JobResult, Msg, Ticket};
 use crate::session::{self, Destination, ExportOptions, ExportPart};
 
-#[derive(Debug)]
-pub(super) struct ExportRequest {
-    pub(super) source: PathBuf,
-    pub(super) destination: PathBuf,
-    pub(super) format: TraceFormat,
-    pub(super) span: Option<Span>,
-    pub(super) ticket: Ticket,
-}
-
 /// Exports a file and reports its progress. Gives up when the receiver is dropped.
-pub(super) fn start(request: ExportRequest, inbox: mpsc::Sender<Msg>) {
+pub(super) fn start(request: ExportRequest, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
     tokio::task::spawn_blocking(move || {
-        let ticket = request.ticket;
         // The receiver is gone once the dashboard has quit.
-        let _ = inbox.blocking_send(Msg::job_done(ticket, export(request, &inbox)));
+        let _ = inbox.blocking_send(Msg::job_done(ticket, export(request, ticket, &inbox)));
     });
 }
 
-fn export(request: ExportRequest, inbox: &mpsc::Sender<Msg>) -> Result<JobResult, String> {
-    let ExportRequest { source, destination, format, span, ticket } = request;
+fn export(request: ExportRequest, ticket: Ticket, inbox: &mpsc::Sender<Msg>) -> Result<JobResult, String> {
+    let ExportRequest { source, destination, format, span } = request;
     let mut reported = 0;
     let mut on_progress = |bytes: u64, total: u64| {
         // A growing file may have more bytes than `total` by now.

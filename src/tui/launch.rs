@@ -2,14 +2,14 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::tail::Tail;
-use crate::app::{JobResult, Msg, Ticket};
+use crate::app::{JobResult, Msg, ProgramRequest, Ticket};
 use crate::model::{OutputName, RecordingId, SafeText, TraceOptions};
 use crate::net::files;
 use crate::session::{ChildOutput, Launch, LaunchEvent, Launched, Orphans, Plan, RUNTIME_START_TIMEOUT};
@@ -17,21 +17,18 @@ use crate::session::{ChildOutput, Launch, LaunchEvent, Launched, Orphans, Plan, 
 /// Interval at which the output of the program is read.
 const OUTPUT_INTERVAL: Duration = Duration::from_millis(200);
 
-pub(super) struct LaunchRequest {
-    pub(super) words: Vec<String>,
+/// How a started program is recorded.
+pub(super) struct LaunchRecording {
     pub(super) id: RecordingId,
-    pub(super) options: TraceOptions,
     pub(super) output_name: OutputName,
-    pub(super) output: PathBuf,
-    pub(super) ticket: Ticket,
+    pub(super) start: oneshot::Sender<(Launched, Plan)>,
 }
 
 /// Starts the program, passes it on to be recorded, shows its output, and reports its exit.
-pub(super) async fn run(request: LaunchRequest, start: oneshot::Sender<(Launched, Plan)>, inbox: mpsc::Sender<Msg>) {
-    let ticket = request.ticket;
-    let result = match create(&request.output) {
+pub(super) async fn run(program: ProgramRequest, recording: LaunchRecording, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
+    let result = match create(&program.output) {
         Ok((file, mut tail)) => {
-            let mut program = std::pin::pin!(run_program(request, file, start, &inbox));
+            let mut program = std::pin::pin!(run_program(program, file, recording, ticket, &inbox));
             let result = loop {
                 match timeout(OUTPUT_INTERVAL, program.as_mut()).await {
                     Ok(result) => break result,
@@ -55,12 +52,14 @@ async fn forward(tail: &mut Tail, ticket: Ticket, inbox: &mpsc::Sender<Msg>) {
 }
 
 async fn run_program(
-    request: LaunchRequest,
+    program: ProgramRequest,
     file: File,
-    start: oneshot::Sender<(Launched, Plan)>,
+    recording: LaunchRecording,
+    ticket: Ticket,
     inbox: &mpsc::Sender<Msg>,
 ) -> Result<JobResult, String> {
-    let LaunchRequest { words, id, options, output_name, output, ticket } = request;
+    let ProgramRequest { words, options, output } = program;
+    let LaunchRecording { id, output_name, start } = recording;
     let program = SafeText::new(words.first().map(String::as_str).unwrap_or_default());
     let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
     let mut launch = Launch::start(&words, ChildOutput::File(file), Orphans::Resume).map_err(|error| error.to_string())?;

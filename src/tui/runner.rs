@@ -13,7 +13,7 @@ use super::exports;
 use super::files::Files;
 use super::heaps::Heaps;
 use super::kernel;
-use super::launch::{self, LaunchRequest};
+use super::launch::{self, LaunchRecording};
 use super::producer::Producer;
 use super::recordings::Recordings;
 use super::watches::Watches;
@@ -196,9 +196,7 @@ impl Runner {
                     }
                 });
             }
-            Effect::Export { source, destination, format, span, ticket } => {
-                exports::start(exports::ExportRequest { source, destination, format, span, ticket }, self.inbox.clone());
-            }
+            Effect::Export { request, ticket } => exports::start(request, ticket, self.inbox.clone()),
             Effect::Watch { key, ticket, meters } => match self.client_of(key) {
                 Ok((client, process)) => {
                     let watch = WatchOptions { process, interval: self.interval, meters };
@@ -225,12 +223,11 @@ impl Runner {
             Effect::Control { key, command, data, ticket } => self.spawn_job(key, ticket, move |client, _| async move {
                 control(&client, command, data.as_deref()).await.map(|()| JobResult::default())
             }),
-            Effect::Launch { words, id, options, output, ticket } => {
+            Effect::Launch { program, id, ticket } => {
                 let (start, started) = oneshot::channel();
                 self.recordings.await_start(id, started, self.inbox.clone());
-                let output_name = self.output_name.clone();
-                let wanted = LaunchRequest { words, id, options: *options, output_name, output, ticket };
-                tokio::spawn(launch::run(wanted, start, self.inbox.clone()));
+                let recording = LaunchRecording { id, output_name: self.output_name.clone(), start };
+                tokio::spawn(launch::run(*program, recording, ticket, self.inbox.clone()));
             }
             Effect::ServePort { path, ticket } => {
                 let result = self.serve(&path);

@@ -32,7 +32,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, form: &Form, layout: &Layout) -> Opt
     }
     for (index, (button, row)) in form.buttons().iter().zip(&place.buttons).enumerate() {
         let style = if form.focus == Field::Button(index) {
-            if index == 0 || !form.is_dangerous() || matches!(form.purpose, Purpose::Quit(_)) { theme.chip } else { theme.alert }
+            if index == 0 || !form.is_dangerous() || matches!(form.purpose, Purpose::Quit) { theme.chip } else { theme.alert }
         } else {
             theme.dim
         };

@@ -68,7 +68,7 @@ fn too_small(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
     let mut text = format!("{}x{} is too small: dn-top needs {MIN_WIDTH}x{MIN_HEIGHT}.", screen.width, screen.height);
     match (&state.overlay, state.recordings.active()) {
         _ if state.pending_quit.is_some() => text.push_str(" Finishing."),
-        (Some(Overlay::Form(Form { purpose: Purpose::Quit(_), .. })), _) => text.push_str(" Ctrl-C again stops and quits."),
+        (Some(Overlay::Form(Form { purpose: Purpose::Quit, .. })), _) => text.push_str(" Ctrl-C again stops and quits."),
         (_, 1..) => text.push_str(" Recording continues."),
         _ => {}
     }

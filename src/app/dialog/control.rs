@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::ipc::{ClientData, Command, CommandCode, EnvironmentName, EnvironmentValue};
-use crate::model::{Process, RunState, SafeText};
+use crate::model::{Process, RunState};
 
 use super::dump::target_path;
 use super::{Form, Purpose, Question, Subject};
@@ -40,14 +40,6 @@ impl Change {
     }
 }
 
-/// The target of the dialog.
-#[derive(Debug)]
-pub struct Control {
-    change: Change,
-    name: SafeText,
-    suspended: bool,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::app) struct ControlRequest {
     /// The command to send; client data for a profiler is not loaded yet.
@@ -63,27 +55,24 @@ const ABOUT_PATH: &str = "absolute path in the target's file system";
 impl Form {
     /// Creates the form for changing a process.
     pub(in crate::app) fn control(process: &Process, change: Change) -> Self {
-        let suspended = process.run_state == RunState::Suspended;
-        let purpose = Purpose::Control(Control { change, name: process.name.clone(), suspended });
+        let variable = || Question::text("Name", "", "the variable");
         let path = || Question::text("Path", "", ABOUT_PATH);
         let class = || Question::text("Class", "", "the profiler's GUID, 8-4-4-4-12 hexadecimal digits");
-        let questions = match change {
+        let (title, questions) = match change {
             Change::SetVariable => {
-                vec![
-                    Question::text("Name", "", "the variable"),
-                    Question::text("Value", "", "its new value; leading and trailing blanks count"),
-                ]
+                let value = Question::text("Value", "", "its new value; leading and trailing blanks count");
+                ("Set a variable", vec![variable(), value])
             }
-            Change::UnsetVariable => vec![Question::text("Name", "", "the variable")],
-            Change::StartupHook => vec![path()],
+            Change::UnsetVariable => ("Unset a variable", vec![variable()]),
+            Change::StartupHook => ("Startup hook", vec![path()]),
             Change::AttachProfiler => {
                 let data = Question::text("Data", "", "a file here that is passed to the profiler; none if empty");
                 let timeout = Question::text("Timeout", "10s", "how long the target may take to load it");
-                vec![class(), path(), data, timeout]
+                ("Attach a profiler", vec![class(), path(), data, timeout])
             }
-            Change::StartupProfiler => vec![class(), path()],
+            Change::StartupProfiler => ("Startup profiler", vec![class(), path()]),
         };
-        Self::new(Some(Subject::of(process)), purpose, questions)
+        Self::new(Purpose::Control(change), Some(Subject::of(process)), title, &["No", "Yes"], effects(process, change), questions)
     }
 
     /// Returns the requested change, or the invalid field and the reason.
@@ -91,66 +80,48 @@ impl Form {
         let name = || EnvironmentName::new(self.typed(0)).map_err(|invalid| (0, format!("Invalid variable name: {invalid}.")));
         let path = |question: usize| target_path(self.typed(question)).map_err(|problem| (question, problem));
         let class = || self.typed(0).parse().map_err(|_| (0, "Give the class as 8-4-4-4-12 hexadecimal digits.".to_owned()));
-        let wanted = |command: Command, what: &str| ControlRequest { command, data: None, what: what.to_owned() };
-        match change {
+        let (command, what) = match change {
             Change::SetVariable => {
                 let value = EnvironmentValue::new(self.untrimmed(1)).map_err(|invalid| (1, format!("Invalid value: {invalid}.")))?;
-                Ok(wanted(Command::SetEnvironmentVariable { name: name()?, value: Some(value) }, self.typed(0)))
+                (Command::SetEnvironmentVariable { name: name()?, value: Some(value) }, self.typed(0))
             }
-            Change::UnsetVariable => Ok(wanted(Command::SetEnvironmentVariable { name: name()?, value: None }, self.typed(0))),
-            Change::StartupHook => Ok(wanted(Command::ApplyStartupHook { path: path(0)? }, self.typed(0))),
-            Change::StartupProfiler => Ok(wanted(Command::StartupProfiler { profiler: class()?, path: path(1)? }, self.typed(1))),
+            Change::UnsetVariable => (Command::SetEnvironmentVariable { name: name()?, value: None }, self.typed(0)),
+            Change::StartupHook => (Command::ApplyStartupHook { path: path(0)? }, self.typed(0)),
+            Change::StartupProfiler => (Command::StartupProfiler { profiler: class()?, path: path(1)? }, self.typed(1)),
             Change::AttachProfiler => {
                 let (profiler, path) = (class()?, path(1)?);
-                let file = self.typed(2);
                 let timeout = humantime::parse_duration(self.typed(3)).ok().and_then(|timeout| u32::try_from(timeout.as_millis()).ok());
                 let timeout_ms = timeout.ok_or_else(|| (3, "Give a time such as 10s.".to_owned()))?;
-                let command = Command::AttachProfiler { timeout_ms, profiler, path, data: ClientData::default() };
-                Ok(ControlRequest { data: (!file.is_empty()).then(|| file.into()), ..wanted(command, self.typed(1)) })
+                (Command::AttachProfiler { timeout_ms, profiler, path, data: ClientData::default() }, self.typed(1))
             }
-        }
+        };
+        // Only the form for a profiler asks for a file.
+        let file = self.typed(2);
+        Ok(ControlRequest { command, data: (!file.is_empty()).then(|| file.into()), what: what.to_owned() })
     }
 }
 
-impl Control {
-    pub(in crate::app) fn change(&self) -> Change {
-        self.change
-    }
-
-    pub(super) fn title(&self) -> &'static str {
-        match self.change {
-            Change::SetVariable => "Set a variable",
-            Change::UnsetVariable => "Unset a variable",
-            Change::StartupHook => "Startup hook",
-            Change::AttachProfiler => "Attach a profiler",
-            Change::StartupProfiler => "Startup profiler",
+fn effects(Process { name, run_state, .. }: &Process, change: Change) -> Vec<String> {
+    let is_suspended = *run_state == RunState::Suspended;
+    let when = if is_suspended { "when it is resumed" } else { "now" };
+    match change {
+        Change::SetVariable | Change::UnsetVariable if is_suspended => {
+            vec![format!("{name} and its runtime see this when it is resumed, as if it had been started with it.")]
         }
-    }
-
-    pub(super) fn effects(&self) -> Vec<String> {
-        let name = &self.name;
-        let when = if self.suspended { "when it is resumed" } else { "now" };
-        match self.change {
-            Change::SetVariable | Change::UnsetVariable if self.suspended => {
-                vec![format!("{name} and its runtime see this when it is resumed, as if it had been started with it.")]
-            }
-            Change::SetVariable | Change::UnsetVariable => vec![
-                format!(
-                    "{name} is running: values it has already read do not change. Processes it starts from now on inherit the new value."
-                ),
-                "It stays when dn-top quits.".to_owned(),
-            ],
-            Change::StartupHook => vec![
-                format!("{name} loads this assembly and runs its StartupHook.Initialize() {when}, with all the rights of the process."),
-                "An exception in it ends the process (.NET 9 and newer), and what it loads is never unloaded.".to_owned(),
-            ],
-            Change::AttachProfiler | Change::StartupProfiler => {
-                let load = format!(
-                    "{name} loads this native library into itself {when}, with all the rights of the process. A faulty one crashes it."
-                );
-                let only = "Only one profiler can be loaded, and many cannot be unloaded.".to_owned();
-                if self.change == Change::AttachProfiler { vec![load, only] } else { vec![load] }
-            }
+        Change::SetVariable | Change::UnsetVariable => vec![
+            format!("{name} is running: values it has already read do not change. Processes it starts from now on inherit the new value."),
+            "It stays when dn-top quits.".to_owned(),
+        ],
+        Change::StartupHook => vec![
+            format!("{name} loads this assembly and runs its StartupHook.Initialize() {when}, with all the rights of the process."),
+            "An exception in it ends the process (.NET 9 and newer), and what it loads is never unloaded.".to_owned(),
+        ],
+        Change::AttachProfiler | Change::StartupProfiler => {
+            let load = format!(
+                "{name} loads this native library into itself {when}, with all the rights of the process. A faulty one crashes it."
+            );
+            let only = "Only one profiler can be loaded, and many cannot be unloaded.".to_owned();
+            if change == Change::AttachProfiler { vec![load, only] } else { vec![load] }
         }
     }
 }

@@ -55,7 +55,7 @@ impl Form {
             Question::text("Path", file.to_string_lossy(), ""),
             Question::choice("Also", EXTRA_OPTIONS, 0).refused(needs.map(str::to_owned)),
         ];
-        Self::new(Some(Subject::of(process)), Purpose::Dump(facts), questions)
+        Self::new(Purpose::Dump(facts), Some(Subject::of(process)), "Dump", &["No", "Yes, dump"], Vec::new(), questions)
     }
 
     /// Returns the requested dump, or the invalid field and the reason.

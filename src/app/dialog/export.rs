@@ -1,31 +1,33 @@
 //! The dialog that exports a recording.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use tui_input::Input;
 
 use crate::app::Now;
 use crate::model::{Span, TraceFormat, export_stem};
 
-use super::{Form, Purpose, Question, Subject};
+use super::{Form, Purpose, Question, Reply, Subject};
 
 #[derive(Debug)]
 pub struct Export {
     source: PathBuf,
     /// Nanoseconds since the start of the session; `None` for all of it.
     span: Option<Span>,
-    /// The source is still being recorded.
-    grows: bool,
     /// The path of the export without its extension.
     stem: String,
     /// The last proposed path.
     proposed: String,
 }
 
+/// A recorded file to export, or the part recorded so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::app) struct ExportRequest {
-    pub(in crate::app) source: PathBuf,
-    pub(in crate::app) destination: PathBuf,
-    pub(in crate::app) format: TraceFormat,
-    pub(in crate::app) span: Option<Span>,
+pub struct ExportRequest {
+    pub source: PathBuf,
+    pub destination: PathBuf,
+    pub format: TraceFormat,
+    /// The range to export; `None` for the whole file.
+    pub span: Option<Span>,
 }
 
 /// Every format with its description.
@@ -54,7 +56,15 @@ impl Form {
             Question::choice("Format", &OPTIONS, 0),
             Question::text("File", &proposed, "a new file, with mode 0600; nothing is overwritten"),
         ];
-        Self::new(Some(subject), Purpose::Export(Export { source, span, grows, stem, proposed }), questions).at_first_field()
+        let effect = match (span, grows) {
+            (Some(_), _) => "Only the selected range of the file is exported.",
+            (None, true) => {
+                "What has been recorded so far is exported. The recording continues. Method names are recorded at its end: until then code is shown by address."
+            }
+            (None, false) => "All of the recording is exported; it stays as it is.",
+        };
+        let purpose = Purpose::Export(Export { source, span, stem, proposed });
+        Self::new(purpose, Some(subject), "Export", &["Cancel", "Export"], vec![effect.to_owned()], questions)
     }
 
     /// Updates the proposed path to match the format, unless the user typed another.
@@ -64,40 +74,22 @@ impl Form {
             && typed == export.proposed
         {
             export.proposed = proposal(&export.stem, format);
-            let next = export.proposed.clone();
-            self.questions[PATH] = Question::text(self.questions[PATH].label, next, self.questions[PATH].about);
+            self.questions[PATH].reply = Reply::Text(Input::new(export.proposed.clone()));
         }
     }
 
     /// Returns the requested export, or the invalid field and the reason.
     pub(in crate::app) fn export_request(&self) -> Result<ExportRequest, (usize, String)> {
         let Purpose::Export(export) = &self.purpose else { return Err((PATH, "There is nothing to export.".to_owned())) };
-        let path = self.typed(PATH);
-        if path.is_empty() || path.ends_with('/') {
-            return Err((PATH, "Enter a file name, too.".to_owned()));
-        }
+        let destination = self.new_file(PATH)?;
         let format = TraceFormat::ALL[self.chosen(FORMAT)];
         if !format.has_parts() && export.span.is_some() {
             return Err((FORMAT, "This format exports a whole file, not a part of it.".to_owned()));
         }
-        let (source, destination) = (export.source.clone(), Path::new(path).to_owned());
-        Ok(ExportRequest { source, destination, format, span: export.span })
+        Ok(ExportRequest { source: export.source.clone(), destination, format, span: export.span })
     }
 }
 
 fn proposal(stem: &str, format: TraceFormat) -> String {
     format!("{stem}.{}", format.extension())
-}
-
-impl Export {
-    pub(super) fn effects(&self) -> Vec<String> {
-        let what = match (self.span, self.grows) {
-            (Some(_), _) => "Only the selected range of the file is exported.",
-            (None, true) => {
-                "What has been recorded so far is exported. The recording continues. Method names are recorded at its end: until then code is shown by address."
-            }
-            (None, false) => "All of the recording is exported; it stays as it is.",
-        };
-        vec![what.to_owned()]
-    }
 }

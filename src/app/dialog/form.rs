@@ -5,18 +5,11 @@ use std::path::{Path, PathBuf};
 
 use tui_input::Input;
 
-use super::Subject;
-use super::control::Control;
 use super::dump::Dump;
 use super::export::Export;
-use super::heap::HeapWalkCost;
-use super::launch;
 use super::perf_map::PerfMap;
-use super::port::{self, ClosePort};
-use super::producer::ProducerForm;
-use super::quit::Quit;
-use super::resume::Resume;
 use super::trace::Trace;
+use super::{Change, Subject, port, resume};
 use crate::app::Ticket;
 use crate::app::cursor::Neighbor;
 
@@ -26,8 +19,12 @@ pub struct Form {
     /// The process acted on; the dialog closes when it exits.
     pub subject: Option<Subject>,
     pub purpose: Purpose,
+    title: &'static str,
+    buttons: &'static [&'static str],
+    /// The effects of the action, if they do not depend on the fields; one sentence each.
+    effects: Vec<String>,
     pub questions: Vec<Question>,
-    /// The focused field; initially the harmless button.
+    /// The focused field; initially the first one, or the harmless button if the action is dangerous.
     pub focus: Field,
     /// The dangerous button was pressed once and must be pressed again.
     pub pressed_once: bool,
@@ -40,23 +37,26 @@ pub enum Purpose {
     Dump(Dump),
     Export(Export),
     PerfMap(PerfMap),
-    Resume(Resume),
+    /// Resuming this process, or all that are suspended at startup: their number.
+    Resume(usize),
     /// An environment variable, a startup hook or a profiler.
-    Control(Control),
+    Control(Change),
     Trace(Trace),
     /// Starting a program.
     Launch,
     /// Serving a diagnostic port.
     Port,
-    ClosePort(ClosePort),
+    ClosePort,
     /// Removal of the sockets of killed processes in these directories.
     CleanUp(BTreeSet<PathBuf>),
-    /// Perfetto's tracing service.
-    Producer(ProducerForm),
-    HeapWalk(HeapWalkCost),
+    /// Serving Perfetto's tracing service.
+    Producer,
+    /// Its status while it is served, and stopping it.
+    StopProducer,
+    HeapWalk,
     /// Writing the objects found by a heap walk to a file.
     HeapFile(Ticket),
-    Quit(Quit),
+    Quit,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,79 +112,61 @@ impl Question {
 }
 
 impl Form {
-    pub(super) fn new(subject: Option<Subject>, purpose: Purpose, questions: Vec<Question>) -> Self {
-        Self { subject, purpose, questions, focus: Field::Button(0), pressed_once: false, problem: None }
-    }
-
-    /// Focuses the first field instead of the harmless button.
-    pub(super) fn at_first_field(self) -> Self {
-        Self { focus: Field::Question(0), ..self }
+    pub(super) fn new(
+        purpose: Purpose,
+        subject: Option<Subject>,
+        title: &'static str,
+        buttons: &'static [&'static str],
+        effects: Vec<String>,
+        questions: Vec<Question>,
+    ) -> Self {
+        let mut form =
+            Self { subject, purpose, title, buttons, effects, questions, focus: Field::Button(0), pressed_once: false, problem: None };
+        if !form.is_dangerous() && !form.questions.is_empty() {
+            form.focus = Field::Question(0);
+        }
+        form
     }
 
     /// Creates the form for removing the sockets of killed processes.
     pub(in crate::app) fn clean_up(folders: BTreeSet<PathBuf>) -> Self {
-        Self::new(None, Purpose::CleanUp(folders), Vec::new())
+        let names: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
+        let effects = vec![
+            format!("Removes diagnostic sockets in {}.", names.join(", ")),
+            "Only those of your user, more than a minute old, on which nothing listens.".to_owned(),
+        ];
+        Self::new(Purpose::CleanUp(folders), None, "Clean up stale sockets", &["No", "Yes, remove them"], effects, Vec::new())
     }
 
     pub fn title(&self) -> String {
-        let what = match &self.purpose {
-            Purpose::Dump(_) => "Dump",
-            Purpose::Export(_) => "Export",
-            Purpose::PerfMap(_) => "Perf map",
-            Purpose::Resume(_) => "Resume",
-            Purpose::Control(control) => control.title(),
-            Purpose::Trace(_) => "Record",
-            Purpose::Launch => "Run a program",
-            Purpose::Port => "Serve a diagnostic port",
-            Purpose::ClosePort(_) => "Close the diagnostic port",
-            Purpose::CleanUp(_) => "Clean up stale sockets",
-            Purpose::Producer(producer) => producer.title(),
-            Purpose::HeapWalk(_) => "Walk the heap",
-            Purpose::HeapFile(_) => "Write the heap",
-            Purpose::Quit(_) => "Quit",
-        };
-        self.subject.as_ref().map_or_else(|| what.to_owned(), |subject| format!("{what} · {subject}"))
+        self.subject.as_ref().map_or_else(|| self.title.to_owned(), |subject| format!("{} · {subject}", self.title))
     }
 
     /// Returns the effects of the action, one sentence each.
     pub fn effects(&self) -> Vec<String> {
         match &self.purpose {
             Purpose::Dump(dump) => dump.effects(self),
-            Purpose::Export(export) => export.effects(),
             Purpose::PerfMap(perf_map) => perf_map.effects(self),
-            Purpose::Resume(resume) => resume.effects(self),
-            Purpose::Control(control) => control.effects(),
+            Purpose::Resume(waiting) => resume::effects(self, *waiting),
             Purpose::Trace(trace) => trace.effects(self),
-            Purpose::Launch => launch::effects(),
             Purpose::Port => port::effects(self),
-            Purpose::ClosePort(close) => close.effects(),
-            Purpose::CleanUp(folders) => clean_up_effects(folders),
-            Purpose::Producer(producer) => producer.effects(),
-            Purpose::HeapWalk(cost) => cost.effects(),
-            Purpose::HeapFile(_) => {
-                vec!["Every object of the last walk, its type and its references go into the file, but no values.".to_owned()]
-            }
-            Purpose::Quit(quit) => quit.effects(),
+            _ => self.effects.clone(),
+        }
+    }
+
+    /// Updates the status of Perfetto's tracing service, if the dialog shows it.
+    pub(in crate::app) fn show_producer(&mut self, sentences: Vec<String>) {
+        if matches!(self.purpose, Purpose::StopProducer) {
+            self.effects = sentences;
         }
     }
 
     /// Returns the buttons, the harmless one first.
     pub fn buttons(&self) -> &'static [&'static str] {
-        match &self.purpose {
+        match self.purpose {
             Purpose::Dump(_) if self.pressed_once => &["No", "Yes, all memory"],
-            Purpose::Dump(_) => &["No", "Yes, dump"],
-            Purpose::PerfMap(_) | Purpose::Resume(_) | Purpose::Control(_) => &["No", "Yes"],
             Purpose::Trace(_) if self.pressed_once => &["Cancel", "Record, may stall process"],
-            Purpose::Trace(_) => &["Cancel", "Record"],
-            Purpose::Export(_) => &["Cancel", "Export"],
-            Purpose::Launch => &["Cancel", "Run"],
-            Purpose::Port => &["Cancel", "Serve"],
-            Purpose::ClosePort(_) => &["No", "Yes, close it"],
-            Purpose::CleanUp(_) => &["No", "Yes, remove them"],
-            Purpose::Producer(producer) => producer.buttons(),
-            Purpose::HeapWalk(_) => &["No", "Yes, walk it"],
-            Purpose::HeapFile(_) => &["Cancel", "Write"],
-            Purpose::Quit(quit) => quit.buttons(),
+            _ => self.buttons,
         }
     }
 
@@ -218,13 +200,13 @@ impl Form {
     pub fn is_dangerous(&self) -> bool {
         let is_harmless = matches!(
             self.purpose,
-            Purpose::Quit(_)
+            Purpose::Quit
                 | Purpose::Export(_)
                 | Purpose::Trace(_)
                 | Purpose::Launch
                 | Purpose::Port
                 | Purpose::HeapFile(_)
-                | Purpose::Producer(ProducerForm::Begin)
+                | Purpose::Producer
         );
         !is_harmless || self.pressed_once
     }
@@ -235,10 +217,6 @@ impl Form {
             Field::Button(_) => "press",
             Field::Question(_) => "next field",
         }
-    }
-
-    pub(in crate::app) fn is_quit(&self) -> bool {
-        matches!(self.purpose, Purpose::Quit(_))
     }
 
     /// Returns whether a text field has the focus.
@@ -274,6 +252,12 @@ impl Form {
     /// Returns the text typed for a question, trimmed.
     pub(super) fn typed(&self, question: usize) -> &str {
         self.untrimmed(question).trim()
+    }
+
+    /// Returns the path of a new file typed for a question, or the question and the reason why it is none.
+    pub(in crate::app) fn new_file(&self, question: usize) -> Result<PathBuf, (usize, String)> {
+        let path = self.typed(question);
+        if path.is_empty() || path.ends_with('/') { Err((question, "Enter a file name, too.".to_owned())) } else { Ok(path.into()) }
     }
 
     /// Replaces a proposed path with another, unless the user has changed it.
@@ -336,12 +320,4 @@ impl Form {
         self.problem = None;
         self.check();
     }
-}
-
-fn clean_up_effects(folders: &BTreeSet<PathBuf>) -> Vec<String> {
-    let names: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
-    vec![
-        format!("Removes diagnostic sockets in {}.", names.join(", ")),
-        "Only those of your user, more than a minute old, on which nothing listens.".to_owned(),
-    ]
 }

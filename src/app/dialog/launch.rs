@@ -2,17 +2,27 @@
 
 use std::path::PathBuf;
 
+use crate::app::Now;
 use crate::clr::DEFAULT_PROFILES;
-use crate::model::TraceOptions;
+use crate::model::{TraceOptions, file_stem};
 
 use super::words::{shell_words, words};
 use super::{Form, Purpose, Question};
 
+/// A program to start and record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::app) struct ProgramRequest {
-    pub(in crate::app) words: Vec<String>,
-    pub(in crate::app) options: TraceOptions,
-    pub(in crate::app) output: Option<PathBuf>,
+pub struct ProgramRequest {
+    pub words: Vec<String>,
+    pub options: TraceOptions,
+    /// A new file for the program's output.
+    pub output: PathBuf,
+}
+
+impl ProgramRequest {
+    /// Returns the name of the program without its folder.
+    pub(in crate::app) fn name(&self) -> &str {
+        self.words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default()
+    }
 }
 
 const COMMAND: usize = 0;
@@ -29,26 +39,26 @@ impl Form {
             Question::text("Profiles", profiles, "what is recorded, from its first instruction on"),
             Question::text("Output", "", "a new file for its output; if empty, one in this folder"),
         ];
-        Self::new(None, Purpose::Launch, questions).at_first_field()
+        let effects = vec![
+            "It starts suspended; its recording begins, then it runs. .NET programs that it starts run at once.".to_owned(),
+            "Its output goes to the file, and the newest lines are shown. It gets no input from this terminal.".to_owned(),
+            "It continues when dn-top quits.".to_owned(),
+        ];
+        Self::new(Purpose::Launch, None, "Run a program", &["Cancel", "Run"], effects, questions)
     }
 
     /// Returns the requested program, or the invalid field and the reason.
-    pub(in crate::app) fn launch_request(&self) -> Result<ProgramRequest, (usize, String)> {
+    pub(in crate::app) fn launch_request(&self, now: Now) -> Result<ProgramRequest, (usize, String)> {
         let words_of = shell_words(self.typed(COMMAND)).ok_or_else(|| (COMMAND, "A quote is not closed.".to_owned()))?;
         if words_of.is_empty() {
             return Err((COMMAND, "Give a program, such as dotnet app.dll.".to_owned()));
         }
         let options = TraceOptions { profiles: words(&self.typed(PROFILES).replace(',', " ")), ..TraceOptions::default() };
         options.select().map_err(|problem| (PROFILES, problem))?;
-        let output = self.typed(OUTPUT);
-        Ok(ProgramRequest { words: words_of, options, output: (!output.is_empty()).then(|| output.into()) })
+        let mut program = ProgramRequest { words: words_of, options, output: self.typed(OUTPUT).into() };
+        if self.typed(OUTPUT).is_empty() {
+            program.output = format!("{}_{}.out", file_stem(program.name()), now.file_stamp()).into();
+        }
+        Ok(program)
     }
-}
-
-pub(super) fn effects() -> Vec<String> {
-    vec![
-        "It starts suspended; its recording begins, then it runs. .NET programs that it starts run at once.".to_owned(),
-        "Its output goes to the file, and the newest lines are shown. It gets no input from this terminal.".to_owned(),
-        "It continues when dn-top quits.".to_owned(),
-    ]
 }

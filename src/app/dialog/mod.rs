@@ -33,18 +33,15 @@ pub use chooser::Chooser;
 pub(super) use chooser::Chosen;
 pub use control::Change;
 pub(super) use control::ControlRequest;
-pub(super) use export::ExportRequest;
+pub use export::ExportRequest;
 pub use file_picker::{FilePicker, FileUse};
 pub use form::{Choice, Field, Form, Purpose, Question, Reply};
 pub use form_layout::{FormLayout, Line as FormLine};
-pub(super) use launch::ProgramRequest;
+pub use launch::ProgramRequest;
 pub use menu::{ActionMenu, CopyItem, CopyMenu};
 pub use palette::{Found, Palette};
 pub use pick_list::{ListState, PickList};
 pub use picker::Picker;
-pub use producer::ProducerForm;
-pub(super) use producer::ProducerRequest;
-pub(super) use quit::QuitAnswer;
 
 /// The process that a dialog applies to. Dialogs keep this rather than a row index, because rows move.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -30,7 +30,8 @@ impl Form {
     pub(in crate::app) fn perf_map(process: &Process, known: Option<PerfMapKind>) -> Self {
         let kind = Question::choice("Perf map", OPTIONS, if known.is_some() { KINDS.len() - 1 } else { 0 });
         let folder = has_own_root(process).then(|| reachable_path(process, "/tmp".as_ref()));
-        Self::new(Some(Subject::of(process)), Purpose::PerfMap(PerfMap { ns_pid: process.ns_pid, known, folder }), vec![kind])
+        let purpose = Purpose::PerfMap(PerfMap { ns_pid: process.ns_pid, known, folder });
+        Self::new(purpose, Some(Subject::of(process)), "Perf map", &["No", "Yes"], Vec::new(), vec![kind])
     }
 
     /// Returns the kind to enable, or `None` to disable it.

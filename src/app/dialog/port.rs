@@ -4,17 +4,6 @@ use std::path::{Path, PathBuf};
 
 use super::{Form, Purpose, Question, Subject};
 
-/// A served port and the processes connected to it.
-#[derive(Debug)]
-pub struct ClosePort {
-    path: PathBuf,
-    connected: Vec<Subject>,
-    /// Number of them suspended at startup.
-    waiting: usize,
-    /// Number of them being recorded.
-    recorded: usize,
-}
-
 const PATH: usize = 0;
 /// Constant default, so that a path written in a script works across runs.
 const DEFAULT_PATH: &str = "/tmp/dn-top.port";
@@ -28,7 +17,8 @@ impl Form {
     /// Creates the form for serving a port.
     pub(in crate::app) fn port() -> Self {
         let about = "a new socket, or one that dn-top left; less than 108 bytes";
-        Self::new(None, Purpose::Port, vec![Question::text("Socket", DEFAULT_PATH, about)]).at_first_field()
+        let question = Question::text("Socket", DEFAULT_PATH, about);
+        Self::new(Purpose::Port, None, "Serve a diagnostic port", &["Cancel", "Serve"], Vec::new(), vec![question])
     }
 
     /// Returns the requested socket path, or the invalid field and the reason.
@@ -40,10 +30,27 @@ impl Form {
         Ok(path.into())
     }
 
-    /// Creates the form for closing the port served at `path`.
-    pub(in crate::app) fn close_port(path: &Path, connected: Vec<Subject>, waiting: usize, recorded: usize) -> Self {
-        let questions = if waiting > 0 { vec![Question::choice("Suspended", SUSPENDED_OPTIONS, 0)] } else { Vec::new() };
-        Self::new(None, Purpose::ClosePort(ClosePort { path: path.to_owned(), connected, waiting, recorded }), questions)
+    /// Creates the form for closing the port served at `path`: of the `connected` processes, some are suspended at startup, and some are being
+    /// recorded.
+    pub(in crate::app) fn close_port(path: &Path, connected: &[Subject], waiting: usize, recorded: usize) -> Self {
+        let mut names: Vec<_> = connected.iter().take(MAX_NAMED).map(ToString::to_string).collect();
+        if let more @ 1.. = connected.len().saturating_sub(MAX_NAMED) {
+            names.push(format!("{more} more"));
+        }
+        let connected = if names.is_empty() { "No process is connected".to_owned() } else { format!("Connected: {}", names.join(", ")) };
+        let mut effects = vec![
+            format!("{connected}. The socket {} is removed.", path.display()),
+            "Running programs continue; they retry this path.".to_owned(),
+        ];
+        let mut questions = Vec::new();
+        if waiting > 0 {
+            effects.push(format!("Suspended at startup: {waiting}. Without the port they stay suspended."));
+            questions.push(Question::choice("Suspended", SUSPENDED_OPTIONS, 0));
+        }
+        if recorded > 0 {
+            effects.push(format!("Recording: {recorded}. Without the port it can only be abandoned: stop it first."));
+        }
+        Self::new(Purpose::ClosePort, None, "Close the diagnostic port", &["No", "Yes, close it"], effects, questions)
     }
 
     /// Returns whether suspended processes are resumed first.
@@ -58,24 +65,4 @@ pub(super) fn effects(form: &Form) -> Vec<String> {
         "It is suspended at startup until it is resumed; with ,nosuspend after the path it is not.".to_owned(),
         "Running programs are not affected. It closes when dn-top quits: suspended processes stay suspended.".to_owned(),
     ]
-}
-
-impl ClosePort {
-    pub(super) fn effects(&self) -> Vec<String> {
-        let path = self.path.display();
-        let mut names: Vec<_> = self.connected.iter().take(MAX_NAMED).map(ToString::to_string).collect();
-        if let more @ 1.. = self.connected.len().saturating_sub(MAX_NAMED) {
-            names.push(format!("{more} more"));
-        }
-        let connected = if names.is_empty() { "No process is connected".to_owned() } else { format!("Connected: {}", names.join(", ")) };
-        let mut effects =
-            vec![format!("{connected}. The socket {path} is removed."), "Running programs continue; they retry this path.".to_owned()];
-        if self.waiting > 0 {
-            effects.push(format!("Suspended at startup: {}. Without the port they stay suspended.", self.waiting));
-        }
-        if self.recorded > 0 {
-            effects.push(format!("Recording: {}. Without the port it can only be abandoned: stop it first.", self.recorded));
-        }
-        effects
-    }
 }

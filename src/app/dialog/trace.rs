@@ -112,7 +112,8 @@ impl Form {
             conflict: None,
             warnings: Vec::new(),
         };
-        let mut form = Self::new(Some(Subject::of(process)), Purpose::Trace(trace), questions).at_first_field();
+        let subject = Some(Subject::of(process));
+        let mut form = Self::new(Purpose::Trace(trace), subject, "Record", &["Cancel", "Record"], Vec::new(), questions);
         form.check();
         form
     }

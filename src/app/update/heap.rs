@@ -1,15 +1,14 @@
 //! Heap walks.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::app::dialog::{Form, Overlay, Subject};
-use crate::app::heaps::{ProcessHeap, WalkedHeap};
+use crate::app::heaps::WalkedHeap;
 use crate::app::toast::Level;
 use crate::app::{Effect, Focus, JobKind, JobResult, State, Tab, Ticket};
 use crate::model::{SafeText, TraceFile};
 
-use super::{files, panes, process, replies};
+use super::{files, panes, replies, submit};
 
 /// Opens the dialog for walking the heap of the selected process. If a walk is in progress, opens its tab, or cancels it if the tab is already
 /// open.
@@ -38,7 +37,7 @@ pub(in crate::app) fn toggle(state: &mut State) -> Vec<Effect> {
 /// Starts a heap walk of a process.
 pub(super) fn begin(state: &mut State, subject: Subject) -> Vec<Effect> {
     let key = subject.key;
-    let ticket = process::begin(state, subject.clone(), JobKind::HeapWalk);
+    let ticket = submit::begin(state, subject.clone(), JobKind::HeapWalk);
     state.heaps.begin(subject, ticket);
     (state.tab, state.focus) = (Tab::Heap, Focus::Detail);
     vec![Effect::WalkHeap { key, ticket }]
@@ -81,11 +80,4 @@ pub(in crate::app) fn file_form(state: &mut State) -> Vec<Effect> {
     let form = Form::heap_file(&file.to_string_lossy(), last.ticket);
     state.overlay = Some(Overlay::Form(form));
     panes::find_free_name(state, file.clone(), file)
-}
-
-/// Writes the objects of a walk to a file.
-pub(super) fn write(state: &mut State, walk: Ticket, destination: PathBuf) -> Vec<Effect> {
-    let Some(ProcessHeap { subject, .. }) = state.heaps.written_by(walk) else { return Vec::new() };
-    let ticket = process::begin(state, subject.clone(), JobKind::HeapFile(destination.clone()));
-    vec![Effect::WriteHeap { walk, destination, ticket }]
 }

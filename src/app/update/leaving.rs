@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use crate::app::dialog::QuitAnswer;
-use crate::app::{Effect, Form, Overlay, PendingQuit, State};
+use crate::app::{Effect, Form, Overlay, PendingQuit, Purpose, State};
 use crate::model::RecordingId;
 
 /// How long recordings may take to finish when the user quits: the rundown of a large process takes a while.
@@ -28,21 +27,15 @@ pub(in crate::app) fn quit(state: &mut State) -> Vec<Effect> {
 pub(in crate::app) fn interrupt(state: &mut State) -> Vec<Effect> {
     match &state.overlay {
         _ if state.pending_quit.is_some() => abandon_all(state),
-        Some(Overlay::Form(form)) if form.is_quit() => answer(state, QuitAnswer::Finish),
+        Some(Overlay::Form(Form { purpose: Purpose::Quit, .. })) => finish_recordings(state),
         _ => quit(state),
     }
 }
 
-pub(in crate::app) fn answer(state: &mut State, answer: QuitAnswer) -> Vec<Effect> {
-    state.overlay = None;
-    match answer {
-        QuitAnswer::Stay => Vec::new(),
-        QuitAnswer::Keep => quit_now(state, true),
-        QuitAnswer::Finish => {
-            finish(state, QUIT_TIMEOUT);
-            Vec::new()
-        }
-    }
+/// Stops the recordings, waits for their rundown, then quits.
+pub(super) fn finish_recordings(state: &mut State) -> Vec<Effect> {
+    finish(state, QUIT_TIMEOUT);
+    Vec::new()
 }
 
 /// Handles a termination signal. Recordings that are already stopping are abandoned.
@@ -94,7 +87,8 @@ pub(in crate::app) fn quit_when_finished(state: &mut State) -> Vec<Effect> {
     ids.into_iter().map(|id| Effect::StopTrace { id }).collect()
 }
 
-fn quit_now(state: &mut State, keep_recording: bool) -> Vec<Effect> {
+/// Quits. With `keep_recording`, recordings continue in this terminal.
+pub(super) fn quit_now(state: &mut State, keep_recording: bool) -> Vec<Effect> {
     state.is_quitting = true;
     vec![Effect::Quit { keep_recording }]
 }

@@ -10,6 +10,7 @@ pub(super) mod overlays;
 pub(super) mod panes;
 pub(super) mod process;
 mod replies;
+mod submit;
 pub(super) mod tagged;
 mod time;
 pub(super) mod watching;

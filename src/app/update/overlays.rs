@@ -1,25 +1,20 @@
 //! Actions in overlays.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tui_input::Input;
 
 use crate::app::action::{Action, TABLE};
 use crate::app::cursor::{Neighbor, Step};
-use crate::app::dialog::{
-    ActionMenu, Change, Chosen, ControlRequest, ExportRequest, Field, Form, Found, Overlay, Picker, ProducerForm, ProducerRequest,
-    ProgramRequest, Purpose, Reader, Subject,
-};
+use crate::app::dialog::{ActionMenu, Chosen, Field, Form, Found, Overlay, Picker, Reader};
 use crate::app::mode::{Line, LinePurpose};
 use crate::app::pane::Focus;
 use crate::app::{Effect, OutputView, State, Ticket};
 use crate::clr::SLOW_PROFILE;
-use crate::ipc::{DumpKind, DumpRequest, PerfMapKind};
 use crate::model::{SafeText, TraceOptions};
 
-use super::{files, heap, keys, leaving, panes, process, tagged};
+use super::submit::submit;
+use super::{files, keys, panes, tagged};
 
 /// Closes the overlay; a chooser returns to its form, the help to the overlay below it.
 pub(in crate::app) fn cancel(state: &mut State) {
@@ -229,98 +224,17 @@ pub(in crate::app) fn copy_command(state: &mut State) -> Vec<Effect> {
 
 /// Presses a button; the first one cancels.
 pub(in crate::app) fn press(state: &mut State, mut form: Form, button: usize) -> Vec<Effect> {
-    if form.is_quit() {
-        let answer = form.quit_answer(button);
-        return leaving::answer(state, answer);
-    }
     if button == 0 {
         return Vec::new();
     }
-    match request(&form) {
-        Ok(request) if request.needs_confirmation() && !form.pressed_once => {
+    match submit(state, &form, button) {
+        Ok(Some(effects)) => return effects,
+        Ok(None) => {
             form.pressed_once = true;
             form.focus = Field::Button(1);
-            state.overlay = Some(Overlay::Form(form));
-            Vec::new()
         }
-        Ok(request) => perform_request(state, form.subject, request),
-        Err((question, problem)) => {
-            form.show_problem(question, problem);
-            state.overlay = Some(Overlay::Form(form));
-            Vec::new()
-        }
+        Err((question, problem)) => form.show_problem(question, problem),
     }
-}
-
-/// A request made with a dialog.
-enum Request {
-    Nothing,
-    Dump(DumpRequest),
-    PerfMap(Option<PerfMapKind>),
-    Resume { all: bool },
-    Control(Change, ControlRequest),
-    Trace(TraceOptions),
-    Export(ExportRequest),
-    Launch(ProgramRequest),
-    Port(PathBuf),
-    ClosePort { resume: bool },
-    CleanUp(BTreeSet<PathBuf>),
-    Producer(ProducerRequest),
-    StopProducer,
-    HeapWalk,
-    HeapFile(Ticket, PathBuf),
-}
-
-impl Request {
-    fn needs_confirmation(&self) -> bool {
-        match self {
-            Self::Dump(request) => request.kind == DumpKind::Full,
-            Self::Trace(options) => options.block,
-            _ => false,
-        }
-    }
-}
-
-/// Returns the request of a form, or the index of an invalid field with the reason.
-fn request(form: &Form) -> Result<Request, (usize, String)> {
-    Ok(match &form.purpose {
-        Purpose::Quit(_) => Request::Nothing,
-        Purpose::PerfMap(_) => Request::PerfMap(form.perf_map_request()),
-        Purpose::Resume(_) => Request::Resume { all: form.resumes_all() },
-        Purpose::Dump(_) => Request::Dump(form.dump_request()?),
-        Purpose::Control(control) => Request::Control(control.change(), form.control_request(control.change())?),
-        Purpose::Trace(_) => Request::Trace(form.trace_options()?),
-        Purpose::Export(_) => Request::Export(form.export_request()?),
-        Purpose::Launch => Request::Launch(form.launch_request()?),
-        Purpose::Port => Request::Port(form.port_request()?),
-        Purpose::Producer(ProducerForm::Begin) => Request::Producer(form.producer_request()?),
-        Purpose::Producer(ProducerForm::Running(_)) => Request::StopProducer,
-        Purpose::ClosePort(_) => Request::ClosePort { resume: form.resumes_suspended() },
-        Purpose::CleanUp(folders) => Request::CleanUp(folders.clone()),
-        Purpose::HeapWalk(_) => Request::HeapWalk,
-        Purpose::HeapFile(walk) => Request::HeapFile(*walk, form.heap_file_request()?),
-    })
-}
-
-fn perform_request(state: &mut State, subject: Option<Subject>, request: Request) -> Vec<Effect> {
-    match (request, subject) {
-        (Request::Launch(program), _) => process::launch(state, program),
-        (Request::Port(path), _) => process::port(state, path),
-        (Request::ClosePort { resume }, _) => process::close_port(state, resume),
-        (Request::CleanUp(folders), _) => process::clean_up(state, folders),
-        (Request::Producer(served), _) => process::producer(state, served),
-        (Request::StopProducer, _) => vec![Effect::StopProducer],
-        (Request::HeapFile(walk, path), _) => heap::write(state, walk, path),
-        (Request::Nothing, _) | (_, None) => Vec::new(),
-        (Request::HeapWalk, Some(subject)) => heap::begin(state, subject),
-        (Request::PerfMap(kind), Some(subject)) => process::perf_map(state, subject, kind),
-        (Request::Resume { all }, Some(subject)) => process::resume(state, subject, all),
-        (Request::Export(request), Some(subject)) => process::export(state, subject, request),
-        (Request::Dump(request), Some(subject)) => process::dump(state, subject, request),
-        (Request::Control(change, wanted), Some(subject)) => process::control(state, subject, change, wanted),
-        (Request::Trace(options), Some(subject)) => {
-            state.last_trace_options = TraceOptions { file: None, block: false, ..options.clone() };
-            process::start_trace(state, subject, options)
-        }
-    }
+    state.overlay = Some(Overlay::Form(form));
+    Vec::new()
 }

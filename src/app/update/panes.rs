@@ -6,13 +6,13 @@ use tui_input::Input;
 
 use crate::app::action::Context;
 use crate::app::cursor::{Neighbor, Step};
-use crate::app::dialog::{ActionMenu, Change, CopyItem, CopyMenu, ListState, Overlay, Picker, Reader};
+use crate::app::dialog::{ActionMenu, Change, CopyItem, CopyMenu, ListState, Overlay, Picker, Reader, Subject};
 use crate::app::mode::{Line, LinePurpose, Pause};
 use crate::app::toast::Level;
 use crate::app::{Activity, Answer, Column, Cursor, Effect, Focus, Form, FrameStats, OutputView, State, Tab};
 
-use super::{files, overlays, process, watching};
-use crate::model::{Process, ProcessKey, TraceOptions, default_dump_path, reachable_path, sanitize};
+use super::{files, overlays, watching};
+use crate::model::{Process, ProcessKey, RunState, TraceOptions, default_dump_path, reachable_path, sanitize};
 
 /// Moves in the overlay or the focused pane.
 pub(in crate::app) fn step(state: &mut State, step: Step) {
@@ -163,11 +163,31 @@ pub(in crate::app) fn resume(state: &mut State) {
 }
 
 pub(in crate::app) fn export(state: &mut State) {
-    state.overlay = process::export_form(state).map(Overlay::Form);
+    state.overlay = export_form(state).map(Overlay::Form);
 }
 
+fn export_form(state: &State) -> Option<Form> {
+    let subject = state.selected_subject()?;
+    if let Some(file) = state.open_file() {
+        return Some(Form::export(subject, file.path(), file.span(), false, state.now));
+    }
+    let (source, grows) = state.shown_recording()?.written()?;
+    Some(Form::export(subject, source, None, grows, state.now))
+}
+
+/// Opens the dialog for serving a diagnostic port, or for closing the served one.
 pub(in crate::app) fn port(state: &mut State) {
-    state.overlay = Some(Overlay::Form(process::port_form(state)));
+    let form = match &state.port {
+        None => Form::port(),
+        Some(path) => {
+            let connected: Vec<_> = state.connected().map(|row| &row.process).collect();
+            let waiting = connected.iter().filter(|process| process.run_state == RunState::Suspended).count();
+            let recorded = connected.iter().filter(|process| state.recordings.is_recording(process.key)).count();
+            let subjects: Vec<_> = connected.into_iter().map(Subject::of).collect();
+            Form::close_port(path, &subjects, waiting, recorded)
+        }
+    };
+    state.overlay = Some(Overlay::Form(form));
 }
 
 pub(in crate::app) fn clean_up(state: &mut State) {

@@ -1,7 +1,7 @@
 use crate::app::action::Context;
 use crate::app::dialog::{Field, Form, Overlay};
 use crate::app::test_app::{TestApp, recording};
-use crate::app::{Effect, JobResult, Msg};
+use crate::app::{Effect, ExportRequest, JobResult, Msg};
 use crate::model::{Phase, Recording, TraceFormat};
 use crate::ui::tests::scenes::opened;
 
@@ -13,7 +13,9 @@ fn form(app: &TestApp) -> &Form {
 /// Returns source, destination and format of the last requested export.
 fn requested_export(app: &mut TestApp) -> (String, String, TraceFormat) {
     let effects = app.take_effects();
-    let Some(Effect::Export { source, destination, format, .. }) = effects.last() else { panic!("{effects:?}") };
+    let Some(Effect::Export { request: ExportRequest { source, destination, format, .. }, .. }) = effects.last() else {
+        panic!("{effects:?}")
+    };
     (source.to_string_lossy().into_owned(), destination.to_string_lossy().into_owned(), *format)
 }
 
@@ -73,7 +75,10 @@ fn export_path_follows_the_format_until_edited() {
     assert!(form(&app).effects()[0].contains("selected range"), "{:?}", form(&app).effects());
     app.press("⌃⏎");
     let effects = app.take_effects();
-    assert!(matches!(effects.last(), Some(Effect::Export { span: Some((i64::MIN, 49_000_000_000)), .. })), "{effects:?}");
+    assert!(
+        matches!(effects.last(), Some(Effect::Export { request: ExportRequest { span: Some((i64::MIN, 49_000_000_000)), .. }, .. })),
+        "{effects:?}"
+    );
 }
 
 #[test]

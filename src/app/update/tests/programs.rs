@@ -2,7 +2,7 @@
 
 use super::forms::{form, single_process, type_text};
 use crate::app::test_app::{TestApp, process, recording, sample_processes};
-use crate::app::{Effect, Field, JobResult, Msg, Overlay, StaleSockets, Ticket};
+use crate::app::{Effect, Field, JobResult, Msg, Overlay, ProgramRequest, StaleSockets, Ticket};
 use crate::model::{PacketCounts, Phase, Process, ProducerReport, RecordingId, RunState, SafeText};
 
 #[test]
@@ -42,7 +42,8 @@ fn launched_program_is_recorded_and_its_exit_reported() {
     type_text(&mut app, "out.txt");
     app.press("⇥y");
     let effects = app.take_effects();
-    let [Effect::Launch { words, id: RecordingId(1), options, output, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Launch { program, id: RecordingId(1), ticket }] = effects.as_slice() else { panic!("{effects:?}") };
+    let ProgramRequest { words, options, output } = &**program;
     assert_eq!(words, &["/usr/bin/dotnet", "my app.dll", "--x"]);
     assert_eq!((options.profiles.as_slice(), output.to_str()), (&["gc-verbose".to_owned()][..], Some("out.txt")));
     // A running program does not require confirmation on quitting.
@@ -63,8 +64,8 @@ fn program_output_is_followed_until_scrolled_up() {
     type_text(&mut app, "bin/a=b");
     app.press("⇥⇥⇥y");
     let effects = app.take_effects();
-    let [Effect::Launch { output, ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
-    assert_eq!(output.to_str(), Some("ab_20261121_083021.out"), "a file of its own, whatever its name is");
+    let [Effect::Launch { program, ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(program.output.to_str(), Some("ab_20261121_083021.out"), "a file of its own, whatever its name is");
     let ticket = *ticket;
     let write = |app: &mut TestApp, lines: usize| {
         let lines = (1..=lines).map(|line| format!("line {line}").into()).collect();
