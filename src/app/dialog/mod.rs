@@ -108,7 +108,7 @@ impl Overlay {
     }
 
     pub(super) fn filter(&mut self) -> Option<&mut Filter> {
-        if self.reader().is_some() { self.reader().map(|reader| &mut reader.search) } else { self.list_mut().map(|list| &mut list.filter) }
+        if self.reader().is_some() { self.reader().map(|reader| &mut reader.search) } else { self.list().map(|list| &mut list.filter) }
     }
 
     /// Returns the reader state, if this is a text.
@@ -122,20 +122,7 @@ impl Overlay {
     }
 
     /// Returns the list state, if this is a list.
-    pub(super) fn list(&self) -> Option<&ListState> {
-        match self {
-            Self::Profiles(picker) => Some(&picker.list),
-            Self::Copy(menu) => Some(&menu.list),
-            Self::Actions(menu) => Some(&menu.list),
-            Self::Choose(chooser) => Some(&chooser.list),
-            Self::Files(picker) => Some(&picker.list),
-            Self::Palette(palette) => Some(&palette.list),
-            Self::Help(_) | Self::Messages(_) | Self::Output(_) | Self::Form(_) => None,
-        }
-    }
-
-    /// Like [`list`](Self::list), but mutable.
-    pub(super) fn list_mut(&mut self) -> Option<&mut ListState> {
+    pub(super) fn list(&mut self) -> Option<&mut ListState> {
         match self {
             Self::Profiles(picker) => Some(&mut picker.list),
             Self::Copy(menu) => Some(&mut menu.list),

@@ -12,7 +12,7 @@ use crate::app::text::width;
 use crate::clr::profiles;
 use crate::model::Bytes;
 
-use super::{ActionMenu, Chooser, FileUse, Found, Overlay};
+use super::{ActionMenu, Chooser, FileUse, Found, Overlay, Picker};
 
 /// The selection and filter of a list.
 #[derive(Debug, Default)]
@@ -68,7 +68,9 @@ struct Draft<'a> {
     title: String,
     width: u16,
     lines: u16,
-    detail: fn(&State, usize) -> Vec<Line>,
+    /// Returns the full description of an item.
+    detail: Box<dyn Fn(usize) -> Vec<Line> + 'a>,
+    state: &'a ListState,
     table: Table<'a, usize>,
     /// The column ranked by the filter: exact matches come first, then prefix matches.
     names: &'static str,
@@ -78,8 +80,7 @@ impl State {
     /// Returns the list over the panes; `None` if there is no overlay or it is not a list.
     pub fn pick_list(&self) -> Option<PickList<'_>> {
         let overlay = self.overlay.as_ref()?;
-        let ListState { cursor, filter } = overlay.list()?;
-        let Draft { title, width, lines, detail, mut table, names } = self.draft(overlay)?;
+        let Draft { title, width, lines, detail, state: ListState { cursor, filter }, mut table, names } = self.draft(overlay)?;
         let is_palette = matches!(overlay, Overlay::Palette(_));
         // The frame must not change its size while a filter is typed.
         let all = u16::try_from(table.rows.len()).unwrap_or(u16::MAX);
@@ -93,7 +94,7 @@ impl State {
         let mut cursor = *cursor;
         cursor.fit(table.rows.len(), usize::MAX);
         let columns: Vec<_> = table.columns().iter().map(|column| column.title).collect();
-        let detail = table.rows.get(cursor.at).map(|item| detail(self, *item)).unwrap_or_default();
+        let detail = table.rows.get(cursor.at).map(|item| detail(*item)).unwrap_or_default();
         Some(PickList {
             title,
             frame,
@@ -117,7 +118,7 @@ impl State {
     /// Moves the selection in the list over the panes.
     pub(in crate::app) fn step_pick(&mut self, step: Step) {
         let Some((len, page)) = self.pick_list().map(|list| (list.items.len(), usize::from(list.rows().height))) else { return };
-        if let Some(list) = self.overlay.as_mut().and_then(Overlay::list_mut) {
+        if let Some(list) = self.overlay.as_mut().and_then(Overlay::list) {
             list.cursor.go(step, len, page);
         }
     }
@@ -133,17 +134,18 @@ impl State {
         let again = at == list.cursor.at;
         let cursor = list.cursor.moved_to(at);
         drop(list);
-        self.overlay.as_mut().and_then(Overlay::list_mut)?.cursor = cursor;
+        self.overlay.as_mut().and_then(Overlay::list)?.cursor = cursor;
         Some(again)
     }
 
     fn draft<'a>(&'a self, overlay: &'a Overlay) -> Option<Draft<'a>> {
         let table = |len: usize| Table::new((0..len).collect(), |item: &usize| item.to_string());
         let dim = |text: &str| Cell::new(text, Role::Dim);
+        let line = |text: &str| vec![vec![(text.to_owned(), Role::Text)]];
         Some(match overlay {
             Overlay::Profiles(picker) => {
                 let questions = profiles().iter().map(|profile| width(&profile.question)).max().unwrap_or(0);
-                let chosen = |item: usize| picker.chosen.get(item).copied().unwrap_or(false);
+                let chosen = |item: usize| picker.chosen[item];
                 let table = table(profiles().len())
                     .column("", 3, Fit::Left, move |item| Cell::Check(chosen(*item)))
                     .column("QUESTION", questions, Fit::Left, move |item| {
@@ -151,12 +153,13 @@ impl State {
                     })
                     .column("PROFILE", 0, Fit::Left, move |item| dim(&profiles()[*item].name));
                 let title = format!("Record {}", picker.subject);
-                Draft { title, width: 104, lines: 7, detail: about_profile, table, names: "QUESTION" }
+                let detail = Box::new(|item| about_profile(picker, item));
+                Draft { title, width: 104, lines: 7, detail, state: &picker.list, table, names: "QUESTION" }
             }
             Overlay::Choose(chooser) => {
                 let Chooser { items, chosen, .. } = chooser;
                 let names = items.iter().map(|(name, _)| width(name)).max().unwrap_or(0).clamp(4, 48);
-                let is_chosen = |item: usize| chosen.as_ref().map(|chosen| chosen.get(item).copied().unwrap_or(false));
+                let is_chosen = |item: usize| chosen.as_ref().map(|chosen| chosen[item]);
                 let table = table(items.len())
                     .column_if(chosen.is_some(), "", 3, Fit::Left, move |item| Cell::Check(is_chosen(*item) == Some(true)))
                     .column("NAME", names, Fit::Left, move |item| {
@@ -166,7 +169,8 @@ impl State {
                     })
                     .shrinking_to(16)
                     .column("ABOUT", 0, Fit::Left, move |item| dim(&items[*item].1));
-                Draft { title: chooser.title().to_owned(), width: 104, lines: 3, detail: about_choice, table, names: "NAME" }
+                let detail = Box::new(move |item: usize| line(&items[item].1));
+                Draft { title: chooser.title().to_owned(), width: 104, lines: 3, detail, state: &chooser.list, table, names: "NAME" }
             }
             Overlay::Files(picker) => {
                 let file = |item: &usize| picker.file(*item);
@@ -180,32 +184,27 @@ impl State {
                     .column("PROCESS", 8, Fit::Right, move |item| {
                         Cell::known(file(item).map(|file| file.process_id).filter(|pid| *pid != 0), Role::Dim)
                     });
-                let about = |state: &State, item: usize| match &state.overlay {
-                    Some(Overlay::Files(picker)) => {
-                        let text = picker.file(item).map_or_else(
-                            || {
-                                let [back, forward, start] = [Action::Earlier, Action::Later, Action::Mark].map(|action| state.key(action));
-                                format!(
-                                    "Keeps what is shown now as \"before\". Then choose the other range with {back} {forward} and {start}."
-                                )
-                            },
-                            |file| file.path.display().to_string(),
-                        );
-                        vec![vec![(text, Role::Text)]]
+                let detail = move |item| match picker.file(item) {
+                    Some(file) => line(&file.path.to_string_lossy()),
+                    None => {
+                        let [back, forward, start] = [Action::Earlier, Action::Later, Action::Mark].map(|action| self.key(action));
+                        line(&format!(
+                            "Keeps what is shown now as \"before\". Then choose the other range with {back} {forward} and {start}."
+                        ))
                     }
-                    _ => Vec::new(),
                 };
                 let title = match picker.purpose {
                     FileUse::Open => "Open a recorded file or a heap file",
                     FileUse::Compare => "Compare with",
                 };
-                Draft { title: title.to_owned(), width: 104, lines: 3, detail: about, table, names: "NAME" }
+                Draft { title: title.to_owned(), width: 104, lines: 3, detail: Box::new(detail), state: &picker.list, table, names: "NAME" }
             }
             Overlay::Copy(menu) => {
                 let table = table(menu.items.len())
                     .column("WHAT", 20, Fit::Left, |item| Cell::new(menu.items[*item].label, Role::Text))
                     .column("TEXT", 0, Fit::Left, move |item| dim(menu.items[*item].text.lines().next().unwrap_or_default()));
-                Draft { title: "Copy".to_owned(), width: 76, lines: 0, detail: |_, _| Vec::new(), table, names: "WHAT" }
+                let detail = Box::new(|_| Vec::new());
+                Draft { title: "Copy".to_owned(), width: 76, lines: 0, detail, state: &menu.list, table, names: "WHAT" }
             }
             Overlay::Actions(menu) => {
                 let table = table(ActionMenu::ITEMS.len())
@@ -213,14 +212,8 @@ impl State {
                     .column("ACTION", 14, Fit::Left, |item| self.action_cells(entry(ActionMenu::ITEMS[*item])).0)
                     .column("HELP", 0, Fit::Left, |item| self.action_cells(entry(ActionMenu::ITEMS[*item])).1);
                 let title = menu.subject.as_ref().map_or_else(|| "Actions".to_owned(), |subject| format!("Actions on {subject}"));
-                Draft {
-                    title,
-                    width: 100,
-                    lines: 3,
-                    detail: |state, item| state.about_action(entry(ActionMenu::ITEMS[item])),
-                    table,
-                    names: "ACTION",
-                }
+                let detail = Box::new(|item: usize| self.about_action(entry(ActionMenu::ITEMS[item])));
+                Draft { title, width: 100, lines: 3, detail, state: &menu.list, table, names: "ACTION" }
             }
             Overlay::Palette(palette) => {
                 let cell = |item: usize, column: usize| self.found_cells(&palette.found[item])[column].clone();
@@ -228,16 +221,14 @@ impl State {
                     .column("ACTION", 14, Fit::Left, move |item| cell(*item, 0))
                     .column("HELP", 0, Fit::Left, move |item| cell(*item, 1))
                     .column("KEY", 7, Fit::Right, move |item| cell(*item, 2));
-                let about = |state: &State, item: usize| match &state.overlay {
-                    Some(Overlay::Palette(palette)) => match &palette.found[item] {
-                        Found::Action(index) => state.about_action(&TABLE[*index]),
-                        Found::Profile(profile) => vec![vec![(profile.about.clone(), Role::Text)]],
-                        Found::File(file) => vec![vec![(file.path.display().to_string(), Role::Text)]],
-                        Found::Tab(_) | Found::Theme(_) | Found::Process(_) => Vec::new(),
-                    },
-                    _ => Vec::new(),
+                let detail = move |item: usize| match &palette.found[item] {
+                    Found::Action(index) => self.about_action(&TABLE[*index]),
+                    Found::Profile(profile) => line(&profile.about),
+                    Found::File(file) => line(&file.path.to_string_lossy()),
+                    Found::Tab(_) | Found::Theme(_) | Found::Process(_) => Vec::new(),
                 };
-                Draft { title: "Find by name".to_owned(), width: 84, lines: 3, detail: about, table, names: "ACTION" }
+                let title = "Find by name".to_owned();
+                Draft { title, width: 84, lines: 3, detail: Box::new(detail), state: &palette.list, table, names: "ACTION" }
             }
             Overlay::Help(_) | Overlay::Messages(_) | Overlay::Output(_) | Overlay::Form(_) => return None,
         })
@@ -264,22 +255,11 @@ impl State {
     }
 }
 
-fn about_profile(state: &State, item: usize) -> Vec<Line> {
-    let Some(profile) = profiles().get(item) else { return Vec::new() };
+fn about_profile(picker: &Picker, item: usize) -> Vec<Line> {
+    let profile = &profiles()[item];
     let labeled = |label: &str, text: &str, role| vec![(format!("{label}: "), Role::Dim), (text.to_owned(), role)];
     let mut lines = vec![vec![(profile.about.clone(), Role::Text)], labeled("Overhead", &profile.cost, Role::Text)];
     lines.extend(profile.warning.as_ref().map(|warning| labeled("Privacy", warning, Role::Warning)));
-    if let Some(Overlay::Profiles(picker)) = &state.overlay {
-        lines.extend(picker.overhead().map(|sum| labeled("Overhead of all picked", &sum, Role::Text)));
-    }
+    lines.extend(picker.overhead().map(|sum| labeled("Overhead of all picked", &sum, Role::Text)));
     lines
-}
-
-fn about_choice(state: &State, item: usize) -> Vec<Line> {
-    match &state.overlay {
-        Some(Overlay::Choose(Chooser { items, .. })) => {
-            items.get(item).map(|(_, about)| vec![(about.clone(), Role::Text)]).into_iter().collect()
-        }
-        _ => Vec::new(),
-    }
 }

@@ -109,7 +109,7 @@ fn apply(state: &mut State, purpose: LinePurpose, text: &str) {
             if let Some(reader) = state.overlay.as_mut().and_then(Overlay::reader) {
                 *reader = Reader { scroll: 0, search: filter };
                 overlays::show_new_output(state);
-            } else if let Some(list) = state.overlay.as_mut().and_then(Overlay::list_mut) {
+            } else if let Some(list) = state.overlay.as_mut().and_then(Overlay::list) {
                 list.set_filter(filter);
             }
         }
