@@ -8,9 +8,13 @@ mod table;
 mod view_status;
 
 use self::places::PANES;
+use super::cursor::Step;
+use super::dialog::{Form, Overlay};
 use super::effect::Effect;
+use super::files::OpenFile;
 use super::listed::listed;
 use super::state::State;
+use super::update::panes;
 
 pub use key::Key;
 use key::{BACK_TAB, DOWN, END, ESC, F1, HOME, LEFT, PAGE_DOWN, PAGE_UP, RIGHT, TAB, UP};
@@ -167,6 +171,8 @@ pub struct Entry {
     pub hint: u8,
     /// Whether it changes the process it acts on; if so, `--readonly` disables it.
     pub changes: bool,
+    /// Whether it acts on all tagged processes; each is checked individually.
+    is_for_tagged: bool,
     /// Whether it is possible now, apart from `--readonly`.
     valid: fn(&State) -> Status,
     run: Run,
@@ -179,6 +185,12 @@ pub(super) enum Run {
     /// Changes the state and returns effects.
     Emit(fn(&mut State) -> Vec<Effect>),
     Digit(fn(&mut State, usize)),
+    /// Moves in the overlay or the focused pane.
+    Move(Step),
+    /// Changes the open dialog.
+    InForm(fn(&mut Form)),
+    /// Changes the selected recorded file.
+    InFile(fn(&mut OpenFile)),
 }
 
 impl Entry {
@@ -187,7 +199,7 @@ impl Entry {
         if self.changes && state.options.readonly {
             return Status::Refused(READONLY.to_owned());
         }
-        (self.valid)(state)
+        if self.is_for_tagged && !state.tagged().is_empty() { Status::Ready } else { (self.valid)(state) }
     }
 
     /// Returns one or two words for the hint line in the current state.
@@ -201,6 +213,13 @@ impl Entry {
             (Run::Emit(run), _) => return run(state),
             (Run::Digit(run), Some(digit)) => run(state, digit as usize),
             (Run::Digit(_), None) => {}
+            (Run::Move(step), _) => panes::step(state, step),
+            (Run::InForm(change), _) => {
+                if let Some(Overlay::Form(form)) = &mut state.overlay {
+                    change(form);
+                }
+            }
+            (Run::InFile(change), _) => state.open_file_mut().into_iter().for_each(change),
         }
         Vec::new()
     }
@@ -218,7 +237,20 @@ const fn new(
     group: Group,
     run: Run,
 ) -> Entry {
-    Entry { action, keys, label, help, places, group, label_now: None, hint: 0, changes: false, valid: status::always, run }
+    Entry {
+        action,
+        keys,
+        label,
+        help,
+        places,
+        group,
+        label_now: None,
+        hint: 0,
+        changes: false,
+        is_for_tagged: false,
+        valid: status::always,
+        run,
+    }
 }
 
 /// Defines one entry constructor per group.
@@ -230,21 +262,10 @@ macro_rules! groups {
     };
 }
 
-groups!(acts: Process, table: Table, details: Details, program: Program, dialogs: Dialogs);
+groups!(acts: Process, table: Table, details: Details, moves: Move, program: Program, dialogs: Dialogs);
 
 const fn files(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, run: Run) -> Entry {
     new(action, keys, label, help, PANES, Group::Files, run).when(view_status::has_range)
-}
-
-const fn moves(
-    action: Action,
-    keys: &'static [Key],
-    label: &'static str,
-    help: &'static str,
-    places: Places,
-    run: fn(&mut State),
-) -> Entry {
-    new(action, keys, label, help, places, Group::Move, Run::Do(run))
 }
 
 impl Entry {
@@ -260,6 +281,11 @@ impl Entry {
 
     pub(super) const fn changing(mut self) -> Self {
         self.changes = true;
+        self
+    }
+
+    pub(super) const fn for_tagged(mut self) -> Self {
+        self.is_for_tagged = true;
         self
     }
 

@@ -135,11 +135,15 @@ pub(in crate::app) const PICK: Places = Places::of(&[Context::Pick, Context::Pic
 pub(in crate::app) const PICK_MANY: Places = Places::of(&[Context::PickMany]);
 pub(in crate::app) const FORM: Places = Places::of(&[Context::Form]);
 pub(in crate::app) const FORM_TEXT: Places = Places::of(&[Context::FormText]);
+/// Dialogs, whether or not a text field has the focus.
+pub(in crate::app) const FIELDS: Places = FORM.and(FORM_TEXT);
 pub(in crate::app) const PALETTE: Places = Places::of(&[Context::Palette]);
 pub(in crate::app) const READER: Places = Places::of(&[Context::Reader]);
 pub(in crate::app) const ENDING: Places = Places::of(&[Context::Ending]);
 pub(in crate::app) const LISTS: Places = PICK.and(PALETTE);
 /// Tabs with a filterable list.
 pub(in crate::app) const LISTED: Places = DETAIL.without(OVERVIEW).without(TRACE).without(ALLOCATION_TREE).without(THROW_TREE);
+/// Where letters can be keys that move.
+pub(in crate::app) const STEPPED: Places = PANES.and(PICK).and(READER);
 pub(in crate::app) const PAGED: Places = PANES.and(LISTS).and(READER).and(LINE);
 pub(in crate::app) const EVERYWHERE: Places = Places::of(&Context::ALL);

@@ -78,27 +78,6 @@ pub(super) fn tagged(state: &State) -> Status {
     ready_if(!state.list.tagged().is_empty())
 }
 
-/// Returns `Ready` if processes are tagged: each is checked individually later.
-fn each_tagged(state: &State) -> Option<Status> {
-    (!state.tagged().is_empty()).then_some(Status::Ready)
-}
-
-pub(super) fn trace_tagged(state: &State) -> Status {
-    each_tagged(state).unwrap_or_else(|| trace(state))
-}
-
-pub(super) fn why_slow_tagged(state: &State) -> Status {
-    each_tagged(state).unwrap_or_else(|| why_slow(state))
-}
-
-pub(super) fn watch_tagged(state: &State) -> Status {
-    each_tagged(state).unwrap_or_else(|| watch(state))
-}
-
-pub(super) fn attachable_tagged(state: &State) -> Status {
-    each_tagged(state).unwrap_or_else(|| attachable(state))
-}
-
 pub(super) fn stacks(state: &State) -> Status {
     of_process(state, |row| {
         let process = &row.process;

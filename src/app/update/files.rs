@@ -6,15 +6,8 @@ use super::{comparison, heap, process, replies, watching};
 use crate::app::action::Action;
 use crate::app::dialog::{FilePicker, FileUse, Overlay, Palette, Subject};
 use crate::app::toast::Level;
-use crate::app::{Effect, OpenFile, RowKind, State, Ticket, WalkedHeap};
+use crate::app::{Effect, RowKind, State, Ticket, WalkedHeap};
 use crate::model::{FileContents, FileKind, Outcome, Phase, Recording, SafeText, StoppedBy, TraceFile};
-
-/// Changes the range of the selected file.
-pub(in crate::app) fn change_range(state: &mut State, change: impl Fn(&mut OpenFile)) {
-    if let Some(file) = state.open_file_mut() {
-        change(file);
-    }
-}
 
 /// Searches for recorded files: those of this run, including open ones, and those in the current folder.
 pub(in crate::app) fn find(state: &mut State, purpose: FileUse) -> Vec<Effect> {

@@ -172,12 +172,6 @@ fn chosen(chosen: Chosen) -> Overlay {
     }
 }
 
-pub(in crate::app) fn in_form(state: &mut State, change: impl Fn(&mut Form)) {
-    if let Some(Overlay::Form(form)) = &mut state.overlay {
-        change(form);
-    }
-}
-
 fn take_form(state: &mut State) -> Option<Form> {
     match state.overlay.take() {
         Some(Overlay::Form(form)) => Some(form),

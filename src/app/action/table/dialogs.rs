@@ -1,8 +1,8 @@
 //! Actions of dialogs, lists and text fields.
 
-use crate::app::action::Run::{Do, Emit};
+use crate::app::action::Run::{Do, Emit, InForm};
 use crate::app::action::char;
-use crate::app::action::places::{ENDING, FORM, FORM_TEXT, LINE, LISTS, PALETTE, PICK, PICK_MANY, READER};
+use crate::app::action::places::{ENDING, FIELDS, FORM, FORM_TEXT, LINE, LISTS, PALETTE, PICK, PICK_MANY, READER};
 use crate::app::action::{Action, Entry, Key, dialogs, status, view_status};
 use crate::app::action::{BACK_TAB, DOWN, ENTER, ESC, F1, FILTER, LEFT, RIGHT, TAB, UP};
 use crate::app::cursor::Neighbor::{Next, Previous};
@@ -13,19 +13,12 @@ pub(super) const ENTRIES: &[Entry] = &[
     dialogs(Action::Accept, &[ENTER], "choose", "Choose the selected row.", LISTS, Emit(overlays::accept))
         .hint(90)
         .label_now(|state| if matches!(state.overlay, Some(Overlay::Profiles(_))) { "record" } else { "choose" }),
-    dialogs(
-        Action::Accept,
-        &[ENTER],
-        "next field",
-        "Press the button; in a field: go to the next.",
-        FORM.and(FORM_TEXT),
-        Emit(overlays::accept_form),
-    )
-    .hint(90)
-    .label_now(|state| match &state.overlay {
-        Some(Overlay::Form(form)) => form.enter_label(),
-        _ => "next field",
-    }),
+    dialogs(Action::Accept, &[ENTER], "next field", "Press the button; in a field: go to the next.", FIELDS, Emit(overlays::accept_form))
+        .hint(90)
+        .label_now(|state| match &state.overlay {
+            Some(Overlay::Form(form)) => form.enter_label(),
+            _ => "next field",
+        }),
     dialogs(Action::Accept, &[ENTER], "keep", "Keep the filter.", LINE, Do(|state| state.line = None)).hint(90),
     dialogs(Action::Cancel, &[ESC], "clear", "Clear the filter.", LINE, Do(keys::clear_line)).hint(85),
     dialogs(Action::Cancel, &[ESC, char('q')], "cancel", "Cancel.", PICK.and(FORM), Do(overlays::cancel)).hint(85),
@@ -41,7 +34,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         &[Key::Ctrl('y')],
         "copy command",
         "Copy the equivalent command line.",
-        FORM.and(FORM_TEXT),
+        FIELDS,
         Emit(overlays::copy_command),
     )
     .hint(84)
@@ -49,46 +42,17 @@ pub(super) const ENTRIES: &[Entry] = &[
     dialogs(Action::Choose, &[Key::Ctrl('p')], "pick", "List the possible values.", FORM_TEXT, Do(overlays::choose))
         .hint(88)
         .when(view_status::choose),
-    dialogs(
-        Action::NextField,
-        &[TAB, DOWN],
-        "next field",
-        "Next field.",
-        FORM.and(FORM_TEXT),
-        Do(|state| overlays::in_form(state, |form| form.step(Next))),
-    )
-    .hint(60),
-    dialogs(
-        Action::PreviousField,
-        &[BACK_TAB, UP],
-        "previous",
-        "Previous field.",
-        FORM.and(FORM_TEXT),
-        Do(|state| overlays::in_form(state, |form| form.step(Previous))),
-    ),
-    dialogs(
-        Action::Left,
-        &[LEFT, char('h')],
-        "change",
-        "Previous option or button.",
-        FORM,
-        Do(|state| overlays::in_form(state, |form| form.change(Previous))),
-    ),
-    dialogs(
-        Action::Right,
-        &[RIGHT, char('l')],
-        "change",
-        "Next option or button.",
-        FORM,
-        Do(|state| overlays::in_form(state, |form| form.change(Next))),
-    ),
+    dialogs(Action::NextField, &[TAB, DOWN], "next field", "Next field.", FIELDS, InForm(|form| form.step(Next))).hint(60),
+    dialogs(Action::PreviousField, &[BACK_TAB, UP], "previous", "Previous field.", FIELDS, InForm(|form| form.step(Previous))),
+    dialogs(Action::Left, &[LEFT, char('h')], "change", "Previous option or button.", FORM, InForm(|form| form.change(Previous))),
+    dialogs(Action::Right, &[RIGHT, char('l')], "change", "Next option or button.", FORM, InForm(|form| form.change(Next))),
     dialogs(Action::Yes, &[char('y')], "yes", "Confirm. Changes to a process also need Enter.", FORM, Emit(overlays::confirm)).hint(80),
     dialogs(
         Action::Start,
         &[Key::CtrlEnter],
         "start",
         "Submit from any field (also Ctrl-J); if it changes a process, go to the button.",
-        FORM.and(FORM_TEXT),
+        FIELDS,
         Emit(overlays::confirm),
     )
     .hint(89)

@@ -19,12 +19,13 @@ macro_rules! change {
 }
 
 pub(super) const ENTRIES: &[Entry] = &[
-    acts(Action::WhySlow, &[char('F')], "why slow", WHY_SLOW, LIST, Emit(tagged::why_slow)).hint(89).when(status::why_slow_tagged),
+    acts(Action::WhySlow, &[char('F')], "why slow", WHY_SLOW, LIST, Emit(tagged::why_slow)).hint(89).when(status::why_slow).for_tagged(),
     acts(Action::WhySlow, &[char('F')], "why slow", WHY_SLOW, DETAIL, Emit(process::why_slow)).hint(58).when(status::why_slow),
     acts(Action::Trace, &[char('t')], "trace", "Start or stop recording with the last profiles.", PANES, Emit(tagged::toggle_trace))
         .hint(90)
         .changing()
-        .when(status::trace_tagged)
+        .when(status::trace)
+        .for_tagged()
         .label_now(|state| {
             let is_recording = state.list.selected().is_some_and(|key| state.recordings.is_recording(key));
             if is_recording { "stop" } else { "trace" }
@@ -32,7 +33,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     acts(Action::Profiles, &[char('T')], "profiles", "Choose profiles and record.", PANES, Do(panes::profiles))
         .hint(60)
         .changing()
-        .when(status::attachable_tagged),
+        .when(status::attachable)
+        .for_tagged(),
     acts(
         Action::TraceForm,
         &[char('O')],
@@ -55,7 +57,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     acts(Action::Watch, &[char('w')], "watch", "Watch or unwatch the process: counters, 6 kB/s.", WATCH, Emit(tagged::toggle_watch))
         .hint(78)
         .changing()
-        .when(status::watch_tagged)
+        .when(status::watch)
+        .for_tagged()
         .label_now(|state| {
             let is_watched = state.list.selected().is_some_and(|key| state.watches.of(key).is_some());
             if is_watched { "unwatch" } else { "watch" }

@@ -2,9 +2,9 @@
 
 use crossterm::event::KeyCode;
 
-use crate::app::action::Run::{Do, Emit};
+use crate::app::action::Run::{Do, Emit, InFile, Move};
 use crate::app::action::char;
-use crate::app::action::places::{EVERYWHERE, FLAME, FORM, FORM_TEXT, LINE, LIST, PAGED, PALETTE, PANES, PICK, READER, TREES};
+use crate::app::action::places::{EVERYWHERE, FIELDS, FLAME, LINE, LIST, PAGED, PALETTE, PANES, PICK, STEPPED, TREES};
 use crate::app::action::{Action, Entry, Key, files, moves, program, status, view_status};
 use crate::app::action::{DOWN, END, F1, HOME, LEFT, PAGE_DOWN, PAGE_UP, RIGHT, UP};
 use crate::app::cursor::Neighbor::{Next, Previous};
@@ -17,62 +17,29 @@ use crate::app::update::{comparison, files as ranges, leaving, overlays, panes};
 
 pub(super) const ENTRIES: &[Entry] = &[
     // Recorded files.
-    files(Action::Earlier, &[char('[')], "earlier", "Move range end back.", Do(|state| ranges::change_range(state, |file| file.step(-1))))
-        .hint(70),
-    files(Action::Later, &[char(']')], "later", "Move range end forward.", Do(|state| ranges::change_range(state, |file| file.step(1))))
-        .hint(69),
-    files(
-        Action::MuchEarlier,
-        &[char('{')],
-        "earlier",
-        "Move range end far back.",
-        Do(|state| ranges::change_range(state, |file| file.step(-10))),
-    ),
-    files(
-        Action::MuchLater,
-        &[char('}')],
-        "later",
-        "Move range end far forward.",
-        Do(|state| ranges::change_range(state, |file| file.step(10))),
-    ),
-    files(
-        Action::Mark,
-        &[char('b')],
-        "range start",
-        "Set range start here, or back to the beginning.",
-        Do(|state| {
-            ranges::change_range(state, OpenFile::set_mark);
-        }),
-    )
-    .hint(68),
-    files(
-        Action::Whole,
-        &[char('B')],
-        "whole file",
-        "Show the whole file.",
-        Do(|state| ranges::change_range(state, OpenFile::reset_range)),
-    )
-    .hint(67),
+    files(Action::Earlier, &[char('[')], "earlier", "Move range end back.", InFile(|file| file.step(-1))).hint(70),
+    files(Action::Later, &[char(']')], "later", "Move range end forward.", InFile(|file| file.step(1))).hint(69),
+    files(Action::MuchEarlier, &[char('{')], "earlier", "Move range end far back.", InFile(|file| file.step(-10))),
+    files(Action::MuchLater, &[char('}')], "later", "Move range end far forward.", InFile(|file| file.step(10))),
+    files(Action::Mark, &[char('b')], "range start", "Set range start here, or back to the beginning.", InFile(OpenFile::set_mark))
+        .hint(68),
+    files(Action::Whole, &[char('B')], "whole file", "Show the whole file.", InFile(OpenFile::reset_range)).hint(67),
     files(Action::Compare, &[char('=')], "compare", "Compare the shown range with another range or file.", Emit(comparison::choose))
         .hint(64)
         .when(view_status::comparable),
     // Navigation.
-    moves(Action::Up, &[UP, char('k')], "up", "One line up.", PANES.and(PICK).and(READER), |state| panes::step(state, Step::By(-1))),
-    moves(Action::Down, &[DOWN, char('j')], "down", "One line down.", PANES.and(PICK).and(READER), |state| panes::step(state, Step::By(1))),
-    moves(Action::Left, &[LEFT], "left", "Select the frame to the left.", FLAME, |state| state.step_sideways(Previous)),
-    moves(Action::Right, &[RIGHT], "right", "Select the frame to the right.", FLAME, |state| state.step_sideways(Next)),
-    moves(Action::Left, &[LEFT], "collapse", "Collapse the row, or go to its caller.", TREES, State::step_out_of_row),
-    moves(Action::Right, &[RIGHT], "expand", "Expand the row, or go to its first callee.", TREES, State::step_into_row),
-    moves(Action::Up, &[UP], "up", "One line up.", LINE.and(PALETTE), |state| panes::step(state, Step::By(-1))),
-    moves(Action::Down, &[DOWN], "down", "One line down.", LINE.and(PALETTE), |state| panes::step(state, Step::By(1))),
-    moves(Action::PageUp, &[PAGE_UP, Key::Ctrl('b')], "page up", "One page up.", PAGED, |state| panes::step(state, Step::Page(-1))),
-    moves(Action::PageDown, &[PAGE_DOWN, Key::Ctrl('f')], "page down", "One page down.", PAGED, |state| panes::step(state, Step::Page(1))),
-    moves(Action::First, &[HOME, char('g')], "first", "To the first line.", PANES.and(PICK).and(READER), |state| {
-        panes::step(state, Step::First)
-    }),
-    moves(Action::Last, &[END, char('G')], "last", "To the last line.", PANES.and(PICK).and(READER), |state| {
-        panes::step(state, Step::Last)
-    }),
+    moves(Action::Up, &[UP, char('k')], "up", "One line up.", STEPPED, Move(Step::By(-1))),
+    moves(Action::Down, &[DOWN, char('j')], "down", "One line down.", STEPPED, Move(Step::By(1))),
+    moves(Action::Left, &[LEFT], "left", "Select the frame to the left.", FLAME, Do(|state| state.step_sideways(Previous))),
+    moves(Action::Right, &[RIGHT], "right", "Select the frame to the right.", FLAME, Do(|state| state.step_sideways(Next))),
+    moves(Action::Left, &[LEFT], "collapse", "Collapse the row, or go to its caller.", TREES, Do(State::step_out_of_row)),
+    moves(Action::Right, &[RIGHT], "expand", "Expand the row, or go to its first callee.", TREES, Do(State::step_into_row)),
+    moves(Action::Up, &[UP], "up", "One line up.", LINE.and(PALETTE), Move(Step::By(-1))),
+    moves(Action::Down, &[DOWN], "down", "One line down.", LINE.and(PALETTE), Move(Step::By(1))),
+    moves(Action::PageUp, &[PAGE_UP, Key::Ctrl('b')], "page up", "One page up.", PAGED, Move(Step::Page(-1))),
+    moves(Action::PageDown, &[PAGE_DOWN, Key::Ctrl('f')], "page down", "One page down.", PAGED, Move(Step::Page(1))),
+    moves(Action::First, &[HOME, char('g')], "first", "To the first line.", STEPPED, Move(Step::First)),
+    moves(Action::Last, &[END, char('G')], "last", "To the last line.", STEPPED, Move(Step::Last)),
     // The program.
     program(Action::Pause, &[char(' ')], "pause", "Pause the display; recordings continue.", PANES, Do(panes::pause))
         .hint(35)
@@ -120,7 +87,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         &[char('?'), F1],
         "more",
         "Show all keys, those of this view first.",
-        PICK.and(FORM).and(FORM_TEXT).and(PALETTE),
+        PICK.and(FIELDS).and(PALETTE),
         Do(State::open_help),
     ),
     program(Action::Quit, &[char('q')], "quit", "Quit.", LIST, Emit(leaving::quit)).hint(30),
