@@ -11,32 +11,21 @@ pub(super) const MAX_OSC52: usize = 74_994 / 4 * 3;
 /// Timeout of the desktop's clipboard. A dead X display fails at once; a hung one must not delay the toast.
 const CLIPBOARD_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Destination of a copied text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Route {
-    Desktop,
-    /// The terminal's clipboard, by escape sequence.
-    Terminal,
-}
-
-/// Chooses by environment variables: over SSH, or without a display, only the terminal can reach the user's clipboard.
-pub(super) fn route(variable: impl Fn(&str) -> bool) -> Route {
-    let remote = variable("SSH_TTY") || variable("SSH_CONNECTION");
-    let display = variable("DISPLAY") || variable("WAYLAND_DISPLAY") || ["macos", "windows"].contains(&std::env::consts::OS);
-    if remote || !display { Route::Terminal } else { Route::Desktop }
+/// Whether to use the desktop's clipboard: over SSH, or without a display, only the terminal can reach the user's clipboard.
+pub(super) fn uses_desktop() -> bool {
+    is_desktop(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
 }
 
 /// Returns where copied text goes, as the end of a sentence.
 pub fn clipboard_destination() -> &'static str {
-    match route(is_set) {
-        Route::Desktop => "to the desktop's clipboard",
-        Route::Terminal => "through the terminal (OSC 52), which has to allow it",
-    }
+    if uses_desktop() { "to the desktop's clipboard" } else { "through the terminal (OSC 52), which has to allow it" }
 }
 
-/// Whether an environment variable is set and not empty.
-pub(super) fn is_set(name: &str) -> bool {
-    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+/// Decides by whether environment variables are set and not empty.
+fn is_desktop(variable: impl Fn(&str) -> bool) -> bool {
+    let remote = variable("SSH_TTY") || variable("SSH_CONNECTION");
+    let display = variable("DISPLAY") || variable("WAYLAND_DISPLAY") || ["macos", "windows"].contains(&std::env::consts::OS);
+    display && !remote
 }
 
 /// The desktop's clipboard. On X11 and Wayland the owning process serves the text, so one instance is kept for the whole run, on a separate thread
@@ -89,15 +78,15 @@ mod tests {
 
     #[test]
     fn the_route_depends_on_the_environment() {
-        let cases: [(&[&str], Route); 5] = [
-            (&[], Route::Terminal),
-            (&["DISPLAY"], Route::Desktop),
-            (&["WAYLAND_DISPLAY"], Route::Desktop),
-            (&["DISPLAY", "SSH_TTY"], Route::Terminal),
-            (&["WAYLAND_DISPLAY", "SSH_CONNECTION"], Route::Terminal),
+        let cases: [(&[&str], bool); 5] = [
+            (&[], false),
+            (&["DISPLAY"], true),
+            (&["WAYLAND_DISPLAY"], true),
+            (&["DISPLAY", "SSH_TTY"], false),
+            (&["WAYLAND_DISPLAY", "SSH_CONNECTION"], false),
         ];
         for (set, expected) in cases {
-            assert_eq!(route(|name| set.contains(&name)), expected, "{set:?}");
+            assert_eq!(is_desktop(|name| set.contains(&name)), expected, "{set:?}");
         }
     }
 

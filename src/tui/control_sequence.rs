@@ -25,8 +25,6 @@ pub(super) fn control_sequence(parameters: &[u8], last: u8) -> Option<Event> {
     let first = numbers.next().flatten();
     // 1 plus a bit each for Shift, Alt and Ctrl.
     let bits = numbers.next().flatten().unwrap_or(1).saturating_sub(1);
-    let held = [KeyModifiers::SHIFT, KeyModifiers::ALT, KeyModifiers::CONTROL].into_iter().enumerate();
-    let modifiers = held.filter(|(bit, _)| bits & 1 << bit != 0).map(|(_, modifier)| modifier).collect();
     let code = match (last, first) {
         // Enter with a modifier, if the terminal distinguishes it (kitty's "CSI u", xterm's modifyOtherKeys).
         (b'u', Some(13)) => KeyCode::Enter,
@@ -48,7 +46,7 @@ pub(super) fn control_sequence(parameters: &[u8], last: u8) -> Option<Event> {
         },
         _ => cursor_key(last)?,
     };
-    Some(modified(code, modifiers))
+    Some(modified(code, modifiers(bits.into())))
 }
 
 pub(super) fn cursor_key(last: u8) -> Option<KeyCode> {
@@ -79,7 +77,12 @@ pub(super) fn mouse(button: u16, column: u16, row: u16, released: bool) -> Optio
         // Release, motion and horizontal scrolling are ignored.
         _ => return None,
     };
-    let held = [(0b100, KeyModifiers::SHIFT), (0b1000, KeyModifiers::ALT), (0b1_0000, KeyModifiers::CONTROL)];
-    let modifiers = held.into_iter().filter(|(bit, _)| button & bit != 0).map(|(_, modifier)| modifier).collect();
-    Some(Event::Mouse(MouseEvent { kind, column: column.checked_sub(1)?, row: row.checked_sub(1)?, modifiers }))
+    let (column, row) = (column.checked_sub(1)?, row.checked_sub(1)?);
+    Some(Event::Mouse(MouseEvent { kind, column, row, modifiers: modifiers(button >> 2) }))
+}
+
+/// Decodes a bit each for Shift, Alt and Ctrl.
+fn modifiers(bits: u16) -> KeyModifiers {
+    let held = [(0b1, KeyModifiers::SHIFT), (0b10, KeyModifiers::ALT), (0b100, KeyModifiers::CONTROL)];
+    held.into_iter().filter(|(bit, _)| bits & bit != 0).map(|(_, modifier)| modifier).collect()
 }

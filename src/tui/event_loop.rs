@@ -13,16 +13,17 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::sleep;
 
 use super::background::IsLight;
-use super::exit_report::{message, recordings};
+use super::clipboard::{MAX_OSC52, uses_desktop};
+use super::exit_report::message;
 use super::input::{self, Input};
-use super::runner::{Runner, TerminalEffect};
+use super::runner::Runner;
 use super::signal_request::SignalRequest;
 use super::signals::{self, Signals};
 use super::terminal::{Device, Terminal, TerminalOptions};
 use super::ticks::Ticks;
 use super::{panic, watcher};
-use crate::app::{AutoWatch, Clipboard, Msg, Now, Options, State, update};
-use crate::model::{SafeText, SecretPatterns};
+use crate::app::{AutoWatch, Clipboard, Effect, Msg, Now, Options, State, update};
+use crate::model::{Counted, SafeText, SecretPatterns};
 use crate::net::discovery::Sources;
 use crate::net::port::Port;
 use crate::net::{Access, Directory};
@@ -90,8 +91,8 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     let directory = machine.map(|machine| directory(machine, access)).transpose()?;
     let (inbox, messages) = mpsc::channel(INBOX_CAPACITY);
     let wake = Arc::new(Notify::new());
-    let mut runner = Runner::new(directory.as_ref().map(Directory::clients), refresh, wake.clone(), inbox.clone())
-        .with_names(options.output_name.clone(), secrets);
+    let clients = directory.as_ref().map(Directory::clients);
+    let mut runner = Runner::new(clients, refresh, options.output_name.clone(), secrets, wake.clone(), inbox.clone());
     let clock = Clock { begun: Instant::now(), zone: TimeZone::system() };
     // Before the window is measured, so that no later change is missed.
     let mut signals = Signals::new().context("cannot install signal handlers")?;
@@ -115,14 +116,14 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     let left = catch(screen.run(input, messages, &mut signals)).await;
     drop(screen);
     watcher.abort();
-    runner.watches().finish().await;
-    runner.producer().stop();
-    runner.recordings().print_outcomes();
+    runner.watches.finish().await;
+    runner.producer.stop();
+    runner.recordings.print_outcomes();
     match left {
         Ok(Ok(Exit { keep_recording: true })) => keep_recording(&mut runner, &mut signals).await,
         _ => finish(&mut runner, &mut signals).await,
     }
-    runner.producer().finish(&mut signals).await;
+    runner.producer.finish(&mut signals).await;
     left.unwrap_or_else(|panicked| resume_unwind(panicked)).map(drop)
 }
 
@@ -151,13 +152,13 @@ async fn catch<T>(future: impl Future<Output = T>) -> std::thread::Result<T> {
 
 /// Waits for recordings that continue without the dashboard, until they end or a signal stops them.
 async fn keep_recording(runner: &mut Runner, signals: &mut Signals) {
-    let active = runner.recordings().active();
+    let active = runner.recordings.active();
     if active == 0 {
         return;
     }
-    message(format_args!("{} {} until Ctrl-C", recordings(active), if active == 1 { "continues" } else { "continue" }));
+    message(format_args!("{} {} until Ctrl-C", Counted(active as u64, "recording"), if active == 1 { "continues" } else { "continue" }));
     tokio::select! {
-        () = runner.recordings().wait_for_all() => return,
+        () = runner.recordings.wait_for_all() => return,
         () = signals.end() => {}
     }
     finish(runner, signals).await;
@@ -165,11 +166,11 @@ async fn keep_recording(runner: &mut Runner, signals: &mut Signals) {
 
 /// Finishes the active recordings, with messages on stderr.
 async fn finish(runner: &mut Runner, signals: &mut Signals) {
-    let active = runner.recordings().active();
+    let active = runner.recordings.active();
     if active > 0 {
-        message(format_args!("finishing {}; Ctrl-C skips the rest of the data", recordings(active)));
+        message(format_args!("finishing {}; Ctrl-C skips the rest of the data", Counted(active as u64, "recording")));
     }
-    runner.recordings().finish(signals).await;
+    runner.recordings.finish(signals).await;
 }
 
 struct Screen<'a> {
@@ -263,32 +264,38 @@ impl Screen<'_> {
     fn handle(&mut self, msg: Msg) -> anyhow::Result<ControlFlow<Exit>> {
         self.runner.store_processes(&msg);
         for effect in update(&mut self.state, msg, self.clock.now()) {
-            match self.runner.run(effect) {
-                TerminalEffect::Nothing => {}
-                TerminalEffect::Copy { text, label } => {
-                    let answer = match self.terminal.command(CopyToClipboard::to_clipboard_from(text)).context(OUTPUT_CLOSED)? {
-                        true => Msg::Copied { label: label.into(), to: Clipboard::Terminal },
-                        false => {
-                            let why = match self.terminal.interprets_sequences() {
-                                true => "the terminal is not accepting output",
-                                false => "this console does not interpret escape sequences",
-                            };
-                            Msg::Failed(format!("the {label} was not copied: {why}").into())
-                        }
-                    };
+            match effect {
+                Effect::Copy { text, label } if !uses_desktop() => {
+                    let answer = self.copy(text, &label)?;
                     update(&mut self.state, answer, self.clock.now());
                 }
-                TerminalEffect::SetTheme(name) => {
+                Effect::SetTheme(name) => {
                     if let Err(reason) = self.use_theme(&name) {
                         update(&mut self.state, Msg::Failed(reason), self.clock.now());
                     }
                 }
-                TerminalEffect::Redraw => self.terminal.clear()?,
-                TerminalEffect::Suspend => self.suspend()?,
-                TerminalEffect::Quit { keep_recording } => return Ok(ControlFlow::Break(Exit { keep_recording })),
+                Effect::Redraw => self.terminal.clear()?,
+                Effect::Suspend => self.suspend()?,
+                Effect::Quit { keep_recording } => return Ok(ControlFlow::Break(Exit { keep_recording })),
+                effect => self.runner.run(effect),
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Copies a text to the terminal's clipboard.
+    fn copy(&mut self, text: String, label: &str) -> anyhow::Result<Msg> {
+        let len = text.len();
+        let failed = if len > MAX_OSC52 {
+            format!("the {label} is too long for a terminal's clipboard ({len} bytes)")
+        } else if self.terminal.command(CopyToClipboard::to_clipboard_from(text)).context(OUTPUT_CLOSED)? {
+            return Ok(Msg::Copied { label: label.into(), to: Clipboard::Terminal });
+        } else if self.terminal.interprets_sequences() {
+            format!("the {label} was not copied: the terminal is not accepting output")
+        } else {
+            format!("the {label} was not copied: this console does not interpret escape sequences")
+        };
+        Ok(Msg::Failed(failed.into()))
     }
 
     /// Applies a theme chosen by the user, regardless of the background.

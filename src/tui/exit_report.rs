@@ -3,17 +3,11 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use super::tty;
+use super::tty::write_stderr;
 use crate::model::{Bytes, Counted, Outcome, Phase, Recording, Stopwatch, sanitize};
 
 /// Timeout for a message on a blocked terminal.
 const TIMEOUT: Duration = Duration::from_secs(1);
-
-/// Writes to standard error, unless it is blocked for the given time. A closed terminal must not interrupt the finishing of recordings, as
-/// `eprintln!` would, and a blocked one must not delay it.
-pub fn write_stderr(text: &str, timeout: Duration) {
-    tty::write_stderr(text.as_bytes(), timeout);
-}
 
 /// Writes a message, which may contain untrusted paths and names, to standard error.
 pub fn message(words: impl Display) {
@@ -37,11 +31,6 @@ fn result(recording: &Recording) -> Option<String> {
     let Some(file) = file else { return trouble.as_ref().map(|trouble| format!("{process}: no recording was kept: {trouble}")) };
     let samples = recording.cpu_file.as_ref().map(|file| format!("; CPU samples in {}", file.display())).unwrap_or_default();
     Some(format!("{}: {}, {}{samples}{problem}", file.display(), Bytes(recording.bytes), Counted(recording.events, "event")))
-}
-
-/// `1 recording`, `2 recordings`.
-pub(super) fn recordings(count: usize) -> String {
-    Counted(count as u64, "recording").to_string()
 }
 
 #[cfg(test)]

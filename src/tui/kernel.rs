@@ -143,7 +143,7 @@ mod tests {
         assert!(session.starts_with("0x"), "{session}");
         assert!(bench.client.process_info().await.unwrap().is_some(), "the runtime is there for others");
         assert!(bench.inbox.try_recv().is_err(), "it goes on");
-        bench.recordings.stop(RecordingId(1));
+        bench.recordings.request(RecordingId(1), StopRequest::Stop);
         assert!(matches!(bench.next().await.phase, Phase::Stopping { .. }));
         let outcome = bench.over().await;
         assert_eq!(outcome, Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: None, trouble: None });
@@ -166,7 +166,7 @@ mod tests {
     async fn a_start_can_be_canceled() {
         let mut bench = bench("10.0.9", None, Ok(()));
         // Stopped before the session had time to start.
-        bench.recordings.stop(RecordingId(1));
+        bench.recordings.request(RecordingId(1), StopRequest::Stop);
         match bench.inbox.recv().await {
             Some(Msg::TraceFailed { reason, .. }) => assert_eq!(reason, "Stopped before the session started."),
             other => panic!("{other:?}"),

@@ -40,7 +40,7 @@ mod work;
 
 pub use clipboard::clipboard_destination;
 pub use event_loop::{Dashboard, Look, Machine, run};
-pub use exit_report::{message, write_stderr};
+pub use exit_report::message;
 pub use input_parser::InputParser;
 pub use terminal::TerminalOptions;
-pub use tty::interprets_sequences;
+pub use tty::{interprets_sequences, write_stderr};

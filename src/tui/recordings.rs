@@ -65,14 +65,6 @@ impl Recordings {
         requests
     }
 
-    pub(super) fn stop(&self, id: RecordingId) {
-        self.request(id, StopRequest::Stop);
-    }
-
-    pub(super) fn abandon(&self, id: RecordingId) {
-        self.request(id, StopRequest::Abandon);
-    }
-
     /// Sets the filter for individual events.
     pub(super) fn filter_events(&self, id: RecordingId, filter: String) {
         if let Some(shared) = self.event_filters.get(&id) {
@@ -80,7 +72,8 @@ impl Recordings {
         }
     }
 
-    fn request(&self, id: RecordingId, wanted: StopRequest) {
+    /// Stops or abandons a recording.
+    pub(super) fn request(&self, id: RecordingId, wanted: StopRequest) {
         if let Some(request) = self.requests.get(&id) {
             request.send_replace(wanted);
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use foldhash::HashMap;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::clipboard::{Desktop, MAX_OSC52, Route, is_set, route};
+use super::clipboard::Desktop;
 use super::exports;
 use super::files::Files;
 use super::heaps::Heaps;
@@ -25,27 +25,10 @@ use crate::net::log;
 use crate::net::port;
 use crate::net::user_events::Kernel;
 use crate::net::{Clients, Directory};
-use crate::session::{self, Plan, ServeOptions, Settings, WatchOptions};
+use crate::session::{self, Plan, ServeOptions, Settings, StopRequest, WatchOptions};
 
 /// Minimum interval between values of a watched process: a shorter one costs more and shows nothing more.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
-
-/// The part of an effect that only the event loop can do, because it owns the terminal.
-#[derive(Debug)]
-pub(super) enum TerminalEffect {
-    Nothing,
-    /// Copy text to the terminal's clipboard.
-    Copy {
-        text: String,
-        label: String,
-    },
-    SetTheme(SafeText),
-    Redraw,
-    Suspend,
-    Quit {
-        keep_recording: bool,
-    },
-}
 
 pub(super) struct Runner {
     /// `None` if recorded files are shown.
@@ -53,9 +36,9 @@ pub(super) struct Runner {
     files: Files,
     heaps: Heaps,
     processes: HashMap<ProcessKey, Process>,
-    recordings: Recordings,
-    watches: Watches,
-    producer: Producer,
+    pub(super) recordings: Recordings,
+    pub(super) watches: Watches,
+    pub(super) producer: Producer,
     /// Interval between values of a watched process.
     interval: Duration,
     desktop: Desktop,
@@ -81,7 +64,14 @@ impl Drop for Runner {
 }
 
 impl Runner {
-    pub(super) fn new(clients: Option<Clients>, refresh: Duration, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) -> Self {
+    pub(super) fn new(
+        clients: Option<Clients>,
+        refresh: Duration,
+        output_name: OutputName,
+        secrets: SecretPatterns,
+        wake: Arc<Notify>,
+        inbox: mpsc::Sender<Msg>,
+    ) -> Self {
         Self {
             clients,
             files: Files::default(),
@@ -92,17 +82,11 @@ impl Runner {
             producer: Producer::default(),
             interval: refresh.max(MIN_INTERVAL),
             desktop: Desktop::default(),
-            output_name: OutputName::default(),
-            secrets: Arc::default(),
+            output_name,
+            secrets: Arc::new(secrets),
             wake,
             inbox,
         }
-    }
-
-    /// Sets the pattern of file names, and the secret patterns.
-    pub(super) fn with_names(mut self, output_name: OutputName, secrets: SecretPatterns) -> Self {
-        (self.output_name, self.secrets) = (output_name, Arc::new(secrets));
-        self
     }
 
     /// Stores the processes, which effects refer to by key.
@@ -112,51 +96,30 @@ impl Runner {
         }
     }
 
-    pub(super) fn recordings(&mut self) -> &mut Recordings {
-        &mut self.recordings
-    }
-
-    pub(super) fn watches(&mut self) -> &mut Watches {
-        &mut self.watches
-    }
-
-    pub(super) fn producer(&mut self) -> &mut Producer {
-        &mut self.producer
-    }
-
-    /// Starts an effect without waiting for it.
-    pub(super) fn run(&mut self, effect: Effect) -> TerminalEffect {
+    /// Starts an effect without waiting for it. Those on the terminal belong to the event loop.
+    pub(super) fn run(&mut self, effect: Effect) {
         match effect {
             Effect::Refresh => self.wake.notify_one(),
             Effect::ReadEnvironment { key, ticket } => {
                 let secrets = Arc::clone(&self.secrets);
-                self.spawn_query(key, move |target| async move {
-                    let result = match target {
-                        Ok((client, _)) => client
-                            .environment()
-                            .await
-                            .map(|raw| raw.iter().map(|raw| Variable::new(raw, &secrets)).collect())
-                            .map_err(|error| error.to_string().into()),
-                        Err(gone) => Err(gone.into()),
-                    };
-                    Msg::Environment { ticket, result }
-                });
-            }
-            Effect::ListThreads { key, ticket } => self.spawn_query(key, move |target| async move {
-                let list = move || target.map(|(client, _)| client.thread_times(MAX_THREADS)).unwrap_or_default();
-                Msg::Threads { ticket, threads: tokio::task::spawn_blocking(list).await.unwrap_or_default() }
-            }),
-            Effect::ListAssemblies { key, ticket } => self.spawn_query(key, move |target| async move {
-                let list = move || target.map(|(client, _)| client.assemblies(MAX_ASSEMBLIES)).unwrap_or_default();
-                Msg::Assemblies { ticket, paths: tokio::task::spawn_blocking(list).await.unwrap_or_default() }
-            }),
-            Effect::SampleStacks { key, ticket } => self.spawn_query(key, move |target| async move {
-                let result = match target {
-                    Ok((client, _)) => session::thread_stacks(&client).await.map(stacks).map_err(|error| SafeText::from(error.to_string())),
-                    Err(gone) => Err(gone.into()),
+                let query = |client: Client, _| async move {
+                    let raw = client.environment().await.map_err(|error| error.to_string())?;
+                    Ok(raw.iter().map(|raw| Variable::new(raw, &secrets)).collect())
                 };
-                Msg::Stacks { ticket, result }
-            }),
+                self.spawn_query(key, query, move |result| Msg::Environment { ticket, result: result.map_err(SafeText::from) });
+            }
+            Effect::ListThreads { key, ticket } => {
+                let query = |client: Client, _| blocking(move || client.thread_times(MAX_THREADS));
+                self.spawn_query(key, query, move |threads| Msg::Threads { ticket, threads: threads.unwrap_or_default() });
+            }
+            Effect::ListAssemblies { key, ticket } => {
+                let query = |client: Client, _| blocking(move || client.assemblies(MAX_ASSEMBLIES));
+                self.spawn_query(key, query, move |paths| Msg::Assemblies { ticket, paths: paths.unwrap_or_default() });
+            }
+            Effect::SampleStacks { key, ticket } => {
+                let query = |client, _| async move { session::thread_stacks(&client).await.map(stacks).map_err(|error| error.to_string()) };
+                self.spawn_query(key, query, move |result| Msg::Stacks { ticket, result: result.map_err(SafeText::from) });
+            }
             Effect::WalkHeap { key, ticket } => match self.client_of(key) {
                 Ok((client, process)) => self.heaps.walk(client, process, ticket, self.inbox.clone()),
                 Err(gone) => self.send(Msg::HeapWalked { ticket, result: Err(gone.into()) }),
@@ -174,8 +137,8 @@ impl Runner {
                 let missing = session::user_events_missing(&Kernel::machine(), runtime);
                 self.send(Msg::TracepointsMissing { key, missing: missing.into_iter().map(SafeText::from).collect() });
             }
-            Effect::StopTrace { id } => self.recordings.stop(id),
-            Effect::AbandonTrace { id } => self.recordings.abandon(id),
+            Effect::StopTrace { id } => self.recordings.request(id, StopRequest::Stop),
+            Effect::AbandonTrace { id } => self.recordings.request(id, StopRequest::Abandon),
             Effect::ReadFile { key, ticket, path, span } => self.files.read(key, path, span, ticket, self.inbox.clone()),
             Effect::FindFiles { known, ticket } => {
                 let inbox = self.inbox.clone();
@@ -249,9 +212,9 @@ impl Runner {
             Effect::CleanUp { folders, ticket } => {
                 let wake = Arc::clone(&self.wake);
                 self.spawn(async move {
-                    let removed = tokio::task::spawn_blocking(move || clean_up(&folders)).await;
+                    let removed = blocking(move || clean_up(&folders)).await;
                     wake.notify_one();
-                    Msg::job_done(ticket, removed.unwrap_or_else(|panicked| Err(panicked.to_string())))
+                    Msg::job_done(ticket, removed.unwrap_or_else(Err))
                 });
             }
             Effect::ServeProducer { targets, profiles, ticket } => match self.directory() {
@@ -272,13 +235,17 @@ impl Runner {
                     resumed.unwrap_or(Ok(())).map(|()| JobResult::default()).map_err(|error| error.to_string())
                 });
             }
-            Effect::Copy { text, label } => return self.copy(text, label),
-            Effect::SetTheme(name) => return TerminalEffect::SetTheme(name),
-            Effect::Redraw => return TerminalEffect::Redraw,
-            Effect::Suspend => return TerminalEffect::Suspend,
-            Effect::Quit { keep_recording } => return TerminalEffect::Quit { keep_recording },
+            Effect::Copy { text, label } => {
+                let set = self.desktop.set(text);
+                self.spawn(async move {
+                    match set.await {
+                        Ok(()) => Msg::Copied { label: label.into(), to: Clipboard::Desktop },
+                        Err(why) => Msg::Failed(format!("the {label} was not copied: {why}").into()),
+                    }
+                });
+            }
+            Effect::SetTheme(_) | Effect::Redraw | Effect::Suspend | Effect::Quit { .. } => {}
         }
-        TerminalEffect::Nothing
     }
 
     fn start_trace(&mut self, id: RecordingId, key: ProcessKey, options: TraceOptions) -> Result<(), String> {
@@ -322,12 +289,23 @@ impl Runner {
         Ok(JobResult { files: vec![format!("DOTNET_DiagnosticPorts={}", SafeText::from_path(path)).into()], ..JobResult::default() })
     }
 
-    /// Spawns a task that queries a process and answers with a message.
-    fn spawn_query<F>(&self, key: ProcessKey, query: impl FnOnce(Result<(Client, Process), String>) -> F)
-    where
-        F: Future<Output = Msg> + Send + 'static,
+    /// Spawns a task that queries a process, and answers with a message.
+    fn spawn_query<T, F>(
+        &self,
+        key: ProcessKey,
+        query: impl FnOnce(Client, Process) -> F,
+        answer: impl FnOnce(Result<T, String>) -> Msg + Send + 'static,
+    ) where
+        F: Future<Output = Result<T, String>> + Send + 'static,
+        T: Send + 'static,
     {
-        self.spawn(query(self.client_of(key)));
+        let query = self.client_of(key).map(|(client, process)| query(client, process));
+        self.spawn(async move {
+            answer(match query {
+                Ok(query) => query.await,
+                Err(gone) => Err(gone),
+            })
+        });
     }
 
     /// Spawns a job on a process, and reports its result.
@@ -335,14 +313,7 @@ impl Runner {
     where
         F: Future<Output = Result<JobResult, String>> + Send + 'static,
     {
-        let job = self.client_of(key).map(|(client, process)| job(client, process));
-        self.spawn(async move {
-            let result = match job {
-                Ok(job) => job.await,
-                Err(gone) => Err(gone),
-            };
-            Msg::job_done(ticket, result)
-        });
+        self.spawn_query(key, job, move |result| Msg::job_done(ticket, result));
     }
 
     fn send(&self, msg: Msg) {
@@ -357,24 +328,9 @@ impl Runner {
         // The receiver is gone once the dashboard has quit.
         tokio::spawn(async move { drop(inbox.send(task.await).await) });
     }
+}
 
-    /// Copies to the desktop's clipboard if the user is local, otherwise through the terminal.
-    fn copy(&mut self, text: String, label: String) -> TerminalEffect {
-        match route(is_set) {
-            Route::Terminal if text.len() > MAX_OSC52 => {
-                self.send(Msg::Failed(format!("the {label} is too long for a terminal's clipboard ({} bytes)", text.len()).into()));
-            }
-            Route::Terminal => return TerminalEffect::Copy { text, label },
-            Route::Desktop => {
-                let set = self.desktop.set(text);
-                self.spawn(async move {
-                    match set.await {
-                        Ok(()) => Msg::Copied { label: label.into(), to: Clipboard::Desktop },
-                        Err(why) => Msg::Failed(format!("the {label} was not copied: {why}").into()),
-                    }
-                });
-            }
-        }
-        TerminalEffect::Nothing
-    }
+/// Runs blocking work on the pool of threads for that, and returns its panic as an error.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, String> {
+    tokio::task::spawn_blocking(work).await.map_err(|panicked| panicked.to_string())
 }

@@ -90,8 +90,10 @@ impl Tty {
     pub(super) fn restore(&self) {}
 }
 
-/// Writes to standard error, unless it is blocked for the given time.
-pub(super) fn write_stderr(bytes: &[u8], timeout: Duration) {
+/// Writes to standard error, unless it is blocked for the given time. A closed terminal must not interrupt the finishing of recordings, as
+/// `eprintln!` would, and a blocked one must not delay it.
+pub fn write_stderr(text: &str, timeout: Duration) {
+    let bytes = text.as_bytes();
     if isatty(stderr())
         && let Some(terminal) = Tty::reopen(2)
     {

@@ -131,6 +131,6 @@ impl<W: Write> Backend for FrameBackend<W> {
 }
 
 /// Writes to standard error.
-pub(super) fn write_stderr(bytes: &[u8], _: Duration) {
-    let _ = stderr().write_all(bytes);
+pub fn write_stderr(text: &str, _: Duration) {
+    let _ = stderr().write_all(text.as_bytes());
 }
