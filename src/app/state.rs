@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::action::{Action, Context};
 use super::comparison::Comparison;
 use super::details::Details;
-use super::dialog::{Chooser, FileUse, Overlay, Subject};
+use super::dialog::{FileUse, Overlay, Pick, Subject};
 use super::files::OpenFile;
 use super::heaps::Heaps;
 use super::jobs::Jobs;
@@ -240,9 +240,14 @@ impl State {
         }
         match &self.overlay {
             Some(Overlay::Help(_) | Overlay::Messages(_) | Overlay::Output(_)) => Context::Reader,
-            Some(Overlay::Palette(_)) => Context::Palette,
-            Some(Overlay::Profiles(_) | Overlay::Choose(Chooser { chosen: Some(_), .. })) => Context::PickMany,
-            Some(Overlay::Copy(_) | Overlay::Actions(_) | Overlay::Choose(_) | Overlay::Files(_)) => Context::Pick,
+            Some(Overlay::List(_, Pick::Palette(_))) => Context::Palette,
+            Some(Overlay::List(list, _)) => {
+                if list.chosen.is_empty() {
+                    Context::Pick
+                } else {
+                    Context::PickMany
+                }
+            }
             Some(Overlay::Form(form)) if form.is_typing() => Context::FormText,
             Some(Overlay::Form(_)) => Context::Form,
             None => match self.focus {

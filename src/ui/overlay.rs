@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use crate::app::action::Action;
 use crate::app::layout::Layout;
 use crate::app::tabs::phase_badge;
-use crate::app::{Overlay, PickList, State};
+use crate::app::{Overlay, Pick, PickList, State};
 use crate::model::{Bytes, Counted, Phase};
 
 use super::analysis::text;
@@ -28,7 +28,7 @@ pub(super) fn pick_list(canvas: &mut Canvas<'_>, state: &State, list: &PickList<
     }
     text(canvas, &list.detail, list.detail_area());
     match &state.overlay {
-        Some(Overlay::Palette(palette)) => {
+        Some(Overlay::List(_, Pick::Palette(palette))) => {
             let used = canvas.text(inside.x, inside.y, 2, ": ", theme.key);
             canvas.text(inside.x + used, inside.y, inside.width.saturating_sub(used), palette.input.value(), theme.strong);
             let before = u16::try_from(palette.input.visual_cursor()).unwrap_or(u16::MAX);

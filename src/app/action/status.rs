@@ -1,7 +1,7 @@
 //! Which actions are possible now, and the reasons why others are not.
 
 use crate::app::details::Answer;
-use crate::app::dialog::{Change, Overlay};
+use crate::app::dialog::{Change, Overlay, Pick};
 use crate::app::heaps::ProcessHeap;
 use crate::app::list::Row;
 use crate::app::toast::Level;
@@ -143,7 +143,7 @@ pub(in crate::app) fn trace(state: &State) -> Status {
 }
 
 pub(super) fn picked_options(state: &State) -> Status {
-    if matches!(state.overlay, Some(Overlay::Choose(_))) { Status::Idle } else { attachable(state) }
+    if matches!(state.overlay, Some(Overlay::List(_, Pick::Values(_)))) { Status::Idle } else { attachable(state) }
 }
 
 pub(super) fn save(state: &State) -> Status {

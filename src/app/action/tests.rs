@@ -67,7 +67,7 @@ fn every_action_table_entry_is_well_formed() {
         assert!(entry.help.ends_with('.') && entry.help.chars().next().is_some_and(char::is_uppercase), "{}", entry.help);
         assert!(entry.label.len() <= 14, "{}", entry.label);
         // An action without a key is in the actions menu and the palette.
-        assert!(!entry.keys.is_empty() || crate::app::ActionMenu::ITEMS.contains(&entry.action), "{}", entry.label);
+        assert!(!entry.keys.is_empty() || crate::app::Pick::ACTIONS.contains(&entry.action), "{}", entry.label);
         assert!(entry.hint == 0 || !entry.keys.is_empty(), "{}", entry.label);
         // The mouse hit test and the view measure hints alike because no hint contains an arrow.
         assert!(entry.hint == 0 || entry.keys[0].name(false) == entry.keys[0].name(true), "{}", entry.label);

@@ -8,7 +8,7 @@ use crate::ipc::Level;
 
 use super::suggest::Kind;
 use super::words::words;
-use super::{Field, Form, ListState};
+use super::{Field, Form, ListState, Overlay, Pick};
 
 /// A list of values, shown over a form.
 #[derive(Debug)]
@@ -20,17 +20,6 @@ pub struct Chooser {
     start: usize,
     /// The possible values, each with a description.
     pub items: Vec<(String, String)>,
-    pub list: ListState,
-    /// Whether each item is chosen; `None` if only one can be.
-    pub chosen: Option<Vec<bool>>,
-}
-
-/// Outcome of a list.
-#[derive(Debug)]
-pub(in crate::app) enum Chosen {
-    /// The next list: keywords follow a provider, then a level.
-    Next(Chooser),
-    Done(Form),
 }
 
 impl Form {
@@ -39,12 +28,12 @@ impl Form {
         matches!(self.focus, Field::Question(at) if self.kind(at).is_some())
     }
 
-    /// Lists the values that can follow the text of the focused field.
-    pub(in crate::app) fn choose(mut self) -> Chosen {
-        let Field::Question(at) = self.focus else { return Chosen::Done(self) };
+    /// Lists the values that can follow the text of the focused field; returns to the form if there are none.
+    pub(in crate::app) fn choose(mut self) -> Overlay {
+        let Field::Question(at) = self.focus else { return Overlay::Form(self) };
         let text = self.untrimmed(at).to_owned();
         self.write(&text);
-        let Some(kind) = self.kind(at) else { return Chosen::Done(self) };
+        let Some(kind) = self.kind(at) else { return Overlay::Form(self) };
         if kind == Kind::Complete {
             return self.append_and_choose(&text, " ");
         }
@@ -69,14 +58,16 @@ impl Form {
                 let usual = items.iter().position(|(name, _)| name == level_name(Level::Informational));
                 list.cursor = Cursor::at(usual.unwrap_or(0));
             }
-            _ if items.is_empty() => return Chosen::Done(self),
+            _ if items.is_empty() => return Overlay::Form(self),
             _ => {}
         }
         let there = words(&text);
         let several = matches!(kind, Kind::Profiles | Kind::Keywords | Kind::Ids);
-        let chosen = several.then(|| items.iter().map(|(name, _)| kind == Kind::Profiles && there.contains(name)).collect());
+        if several {
+            list.chosen = items.iter().map(|(name, _)| kind == Kind::Profiles && there.contains(name)).collect();
+        }
         let start = if kind == Kind::Profiles { 0 } else { found.start };
-        Chosen::Next(Chooser { form: self, kind, start, items, list, chosen })
+        Overlay::List(list, Pick::Values(Chooser { form: self, kind, start, items }))
     }
 
     /// Returns the separator between a provider name and its description.
@@ -85,7 +76,7 @@ impl Form {
     }
 
     /// Continues after the completed part.
-    fn append_and_choose(mut self, text: &str, separator: &str) -> Chosen {
+    fn append_and_choose(mut self, text: &str, separator: &str) -> Overlay {
         self.write(&format!("{text}{separator}"));
         self.choose()
     }
@@ -111,20 +102,14 @@ impl Chooser {
         }
     }
 
-    pub(in crate::app) fn toggle(&mut self, item: usize) {
-        if let Some(chosen) = self.chosen.as_mut().and_then(|chosen| chosen.get_mut(item)) {
-            *chosen = !*chosen;
-        }
-    }
-
-    /// Inserts the chosen items, or the selected one if none is chosen, and continues with the part that follows.
-    pub(in crate::app) fn accept(self, selected: usize) -> Chosen {
-        let Self { mut form, kind, start, items, chosen, .. } = self;
-        let Field::Question(at) = form.focus else { return Chosen::Done(form) };
-        let chosen = chosen.unwrap_or_default();
+    /// Inserts the chosen items, or the selected one if none is chosen, and continues with the part that follows: keywords follow a provider, then a
+    /// level.
+    pub(in crate::app) fn accept(self, chosen: &[bool], selected: usize) -> Overlay {
+        let Self { mut form, kind, start, items } = self;
+        let Field::Question(at) = form.focus else { return Overlay::Form(form) };
         let any = chosen.contains(&true);
         let taken = |(index, (name, _)): (usize, &(String, String))| {
-            let taken = if any { chosen.get(index).copied().unwrap_or(false) } else { index == selected };
+            let taken = if any { chosen[index] } else { index == selected };
             (taken && !name.is_empty()).then(|| name.clone())
         };
         let names: Vec<String> = items.iter().enumerate().filter_map(taken).collect();
@@ -137,6 +122,6 @@ impl Chooser {
         };
         let text = format!("{}{}{behind}", &form.untrimmed(at)[..start], names.join(between));
         form.write(&text);
-        if behind.is_empty() { Chosen::Done(form) } else { form.choose() }
+        if behind.is_empty() { Overlay::Form(form) } else { form.choose() }
     }
 }

@@ -6,8 +6,6 @@ use jiff::tz::Offset;
 use crate::app::state::State;
 use crate::model::TraceFile;
 
-use super::ListState;
-
 /// The purpose of choosing a recorded file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileUse {
@@ -20,16 +18,11 @@ pub enum FileUse {
 pub struct FilePicker {
     pub purpose: FileUse,
     /// Whether the first line offers another range of the open file.
-    ranges: bool,
+    pub(in crate::app) ranges: bool,
     pub files: Vec<TraceFile>,
-    pub list: ListState,
 }
 
 impl FilePicker {
-    pub(in crate::app) fn new(purpose: FileUse, ranges: bool, files: Vec<TraceFile>) -> Self {
-        Self { purpose, ranges, files, list: ListState::default() }
-    }
-
     pub(super) fn len(&self) -> usize {
         self.files.len() + usize::from(self.ranges)
     }

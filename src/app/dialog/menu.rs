@@ -2,13 +2,7 @@
 
 use crate::app::action::Action;
 
-use super::{ListState, Subject};
-
-#[derive(Debug)]
-pub struct CopyMenu {
-    pub list: ListState,
-    pub items: Vec<CopyItem>,
-}
+use super::Pick;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyItem {
@@ -16,17 +10,9 @@ pub struct CopyItem {
     pub text: String,
 }
 
-/// The actions on a process.
-#[derive(Debug)]
-pub struct ActionMenu {
-    /// Without a process, only actions that need none are available.
-    pub subject: Option<Subject>,
-    pub list: ListState,
-}
-
-impl ActionMenu {
-    /// All lines, whether currently possible or not.
-    pub const ITEMS: [Action; 14] = [
+impl Pick {
+    /// The actions on a process, whether currently possible or not.
+    pub const ACTIONS: [Action; 14] = [
         Action::TraceForm,
         Action::Profiles,
         Action::Dump,

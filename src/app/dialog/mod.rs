@@ -30,7 +30,6 @@ use crate::app::help::Help;
 use crate::model::{Process, ProcessKey, Recording, SafeText};
 
 pub use chooser::Chooser;
-pub(super) use chooser::Chosen;
 pub use control::Change;
 pub(super) use control::ControlRequest;
 pub use export::ExportRequest;
@@ -38,10 +37,10 @@ pub use file_picker::{FilePicker, FileUse};
 pub use form::{Choice, Field, Form, Purpose, Question, Reply};
 pub use form_layout::{FormLayout, Line as FormLine};
 pub use launch::ProgramRequest;
-pub use menu::{ActionMenu, CopyItem, CopyMenu};
+pub use menu::CopyItem;
 pub use palette::{Found, Palette};
 pub use pick_list::{ListState, PickList};
-pub use picker::Picker;
+pub(super) use picker::picked_profiles;
 
 /// The process that a dialog applies to. Dialogs keep this rather than a row index, because rows move.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,15 +76,24 @@ pub enum Overlay {
     Messages(Reader),
     /// Output of a launched program.
     Output(OutputView),
-    /// Finds actions, tabs, processes and files by name.
-    Palette(Palette),
-    Profiles(Picker),
-    Copy(CopyMenu),
-    Actions(ActionMenu),
     /// A dialog that confirms an action.
     Form(Form),
-    /// A list of values for a field of a form.
-    Choose(Chooser),
+    /// A list of items to choose from.
+    List(ListState, Pick),
+}
+
+/// The items of a list over the panes.
+#[derive(Debug)]
+pub enum Pick {
+    /// Actions, tabs, processes, files and others, found by name.
+    Palette(Palette),
+    /// Profiles to record this process.
+    Profiles(Subject),
+    Copy(Vec<CopyItem>),
+    /// Actions on this process. Without a process, only those that need none are available.
+    Actions(Option<Subject>),
+    /// Values for a field of a form.
+    Values(Chooser),
     Files(FilePicker),
 }
 
@@ -108,7 +116,7 @@ impl Overlay {
     }
 
     pub(super) fn filter(&mut self) -> Option<&mut Filter> {
-        if self.reader().is_some() { self.reader().map(|reader| &mut reader.search) } else { self.list().map(|list| &mut list.filter) }
+        if let Self::List(list, _) = self { Some(&mut list.filter) } else { self.reader().map(|reader| &mut reader.search) }
     }
 
     /// Returns the reader state, if this is a text.
@@ -121,27 +129,14 @@ impl Overlay {
         }
     }
 
-    /// Returns the list state, if this is a list.
-    pub(super) fn list(&mut self) -> Option<&mut ListState> {
-        match self {
-            Self::Profiles(picker) => Some(&mut picker.list),
-            Self::Copy(menu) => Some(&mut menu.list),
-            Self::Actions(menu) => Some(&mut menu.list),
-            Self::Choose(chooser) => Some(&mut chooser.list),
-            Self::Files(picker) => Some(&mut picker.list),
-            Self::Palette(palette) => Some(&mut palette.list),
-            Self::Help(_) | Self::Messages(_) | Self::Output(_) | Self::Form(_) => None,
-        }
-    }
-
     /// Returns the process that the overlay applies to.
     pub fn subject(&self) -> Option<&Subject> {
         match self {
-            Self::Profiles(picker) => Some(&picker.subject),
-            Self::Actions(menu) => menu.subject.as_ref(),
-            Self::Form(form) | Self::Choose(Chooser { form, .. }) => form.subject.as_ref(),
+            Self::List(_, Pick::Profiles(subject)) => Some(subject),
+            Self::List(_, Pick::Actions(subject)) => subject.as_ref(),
+            Self::Form(form) | Self::List(_, Pick::Values(Chooser { form, .. })) => form.subject.as_ref(),
             Self::Help(help) => help.beneath.as_ref().and_then(|beneath| beneath.subject()),
-            Self::Messages(_) | Self::Palette(_) | Self::Output(_) | Self::Copy(_) | Self::Files(_) => None,
+            Self::Messages(_) | Self::Output(_) | Self::List(_, Pick::Palette(_) | Pick::Copy(_) | Pick::Files(_)) => None,
         }
     }
 }

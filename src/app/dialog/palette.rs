@@ -1,6 +1,6 @@
 //! The palette: finds actions, tabs, profiles, themes, processes and files by name.
 
-use super::{ListState, Subject};
+use super::Subject;
 use crate::analysis::{Field, Filter, name_rank};
 use crate::app::Ticket;
 use crate::app::action::{Action, Entry, Status, TABLE};
@@ -14,8 +14,6 @@ use tui_input::Input;
 #[derive(Debug, Default)]
 pub struct Palette {
     pub input: Input,
-    /// The selected line and the filter.
-    pub list: ListState,
     /// The pending search for recorded files.
     pub(in crate::app) asked: Option<Ticket>,
     /// Recorded files of this run and of the current directory, once the search has finished.
@@ -74,7 +72,6 @@ impl State {
         // Last: files arrive later and must not move the selection.
         found.extend(palette.files.iter().filter(|file| typed && passes(&[("FILE", &file.name())])).cloned().map(Found::File));
         palette.found = found;
-        palette.list.set_filter(filter);
         palette
     }
 
@@ -86,15 +83,6 @@ impl State {
             && !earlier
             && !matches!(entry.action, Action::Digit | Action::Palette)
             && entry.status(self) != Status::Idle
-    }
-
-    /// Adds the recorded files found while the palette is open, keeping the selection.
-    pub(in crate::app) fn with_files(&self, mut palette: Palette, files: Vec<TraceFile>) -> Palette {
-        let cursor = palette.list.cursor;
-        palette.files = files;
-        palette = self.searched(palette);
-        palette.list.cursor = cursor;
-        palette
     }
 
     /// Returns the cells of a result: for an action its label, help and key, otherwise kind, name and key.

@@ -12,7 +12,8 @@ use crate::app::text::width;
 use crate::clr::profiles;
 use crate::model::Bytes;
 
-use super::{ActionMenu, Chooser, FileUse, Found, Overlay, Picker};
+use super::picker::overhead;
+use super::{FileUse, Found, Overlay, Pick};
 
 /// The selection and filter of a list.
 #[derive(Debug, Default)]
@@ -20,11 +21,13 @@ pub struct ListState {
     /// The selected row among those that pass the filter.
     pub cursor: Cursor,
     pub filter: Filter,
+    /// Whether each item is chosen; empty if only one can be.
+    pub chosen: Vec<bool>,
 }
 
 impl ListState {
     pub(in crate::app) fn set_filter(&mut self, filter: Filter) {
-        *self = Self { filter, cursor: Cursor::default() };
+        (self.filter, self.cursor) = (filter, Cursor::default());
     }
 }
 
@@ -70,7 +73,6 @@ struct Draft<'a> {
     lines: u16,
     /// Returns the full description of an item.
     detail: Box<dyn Fn(usize) -> Vec<Line> + 'a>,
-    state: &'a ListState,
     table: Table<'a, usize>,
     /// The column ranked by the filter: exact matches come first, then prefix matches.
     names: &'static str,
@@ -79,9 +81,9 @@ struct Draft<'a> {
 impl State {
     /// Returns the list over the panes; `None` if there is no overlay or it is not a list.
     pub fn pick_list(&self) -> Option<PickList<'_>> {
-        let overlay = self.overlay.as_ref()?;
-        let Draft { title, width, lines, detail, state: ListState { cursor, filter }, mut table, names } = self.draft(overlay)?;
-        let is_palette = matches!(overlay, Overlay::Palette(_));
+        let Some(Overlay::List(ListState { cursor, filter, chosen }, pick)) = &self.overlay else { return None };
+        let Draft { title, width, lines, detail, mut table, names } = self.draft(pick, chosen);
+        let is_palette = matches!(pick, Pick::Palette(_));
         // The frame must not change its size while a filter is typed.
         let all = u16::try_from(table.rows.len()).unwrap_or(u16::MAX);
         let layout = self.layout();
@@ -118,7 +120,7 @@ impl State {
     /// Moves the selection in the list over the panes.
     pub(in crate::app) fn step_pick(&mut self, step: Step) {
         let Some((len, page)) = self.pick_list().map(|list| (list.items.len(), usize::from(list.rows().height))) else { return };
-        if let Some(list) = self.overlay.as_mut().and_then(Overlay::list) {
+        if let Some(Overlay::List(list, _)) = &mut self.overlay {
             list.cursor.go(step, len, page);
         }
     }
@@ -134,45 +136,44 @@ impl State {
         let again = at == list.cursor.at;
         let cursor = list.cursor.moved_to(at);
         drop(list);
-        self.overlay.as_mut().and_then(Overlay::list)?.cursor = cursor;
+        let Some(Overlay::List(list, _)) = &mut self.overlay else { return None };
+        list.cursor = cursor;
         Some(again)
     }
 
-    fn draft<'a>(&'a self, overlay: &'a Overlay) -> Option<Draft<'a>> {
+    fn draft<'a>(&'a self, pick: &'a Pick, chosen: &'a [bool]) -> Draft<'a> {
         let table = |len: usize| Table::new((0..len).collect(), |item: &usize| item.to_string());
         let dim = |text: &str| Cell::new(text, Role::Dim);
         let line = |text: &str| vec![vec![(text.to_owned(), Role::Text)]];
-        Some(match overlay {
-            Overlay::Profiles(picker) => {
+        match pick {
+            Pick::Profiles(subject) => {
                 let questions = profiles().iter().map(|profile| width(&profile.question)).max().unwrap_or(0);
-                let chosen = |item: usize| picker.chosen[item];
                 let table = table(profiles().len())
-                    .column("", 3, Fit::Left, move |item| Cell::Check(chosen(*item)))
+                    .column("", 3, Fit::Left, move |item| Cell::Check(chosen[*item]))
                     .column("QUESTION", questions, Fit::Left, move |item| {
-                        Cell::new(&profiles()[*item].question, if chosen(*item) { Role::Strong } else { Role::Text })
+                        Cell::new(&profiles()[*item].question, if chosen[*item] { Role::Strong } else { Role::Text })
                     })
                     .column("PROFILE", 0, Fit::Left, move |item| dim(&profiles()[*item].name));
-                let title = format!("Record {}", picker.subject);
-                let detail = Box::new(|item| about_profile(picker, item));
-                Draft { title, width: 104, lines: 7, detail, state: &picker.list, table, names: "QUESTION" }
+                let title = format!("Record {subject}");
+                let detail = Box::new(|item| about_profile(chosen, item));
+                Draft { title, width: 104, lines: 7, detail, table, names: "QUESTION" }
             }
-            Overlay::Choose(chooser) => {
-                let Chooser { items, chosen, .. } = chooser;
+            Pick::Values(chooser) => {
+                let items = &chooser.items;
                 let names = items.iter().map(|(name, _)| width(name)).max().unwrap_or(0).clamp(4, 48);
-                let is_chosen = |item: usize| chosen.as_ref().map(|chosen| chosen[item]);
                 let table = table(items.len())
-                    .column_if(chosen.is_some(), "", 3, Fit::Left, move |item| Cell::Check(is_chosen(*item) == Some(true)))
+                    .column_if(!chosen.is_empty(), "", 3, Fit::Left, move |item| Cell::Check(chosen[*item]))
                     .column("NAME", names, Fit::Left, move |item| {
                         let name = items[*item].0.as_str();
-                        let role = if is_chosen(*item) == Some(false) { Role::Text } else { Role::Strong };
+                        let role = if chosen.get(*item) == Some(&false) { Role::Text } else { Role::Strong };
                         Cell::new(if name.is_empty() { "none" } else { name }, role)
                     })
                     .shrinking_to(16)
                     .column("ABOUT", 0, Fit::Left, move |item| dim(&items[*item].1));
                 let detail = Box::new(move |item: usize| line(&items[item].1));
-                Draft { title: chooser.title().to_owned(), width: 104, lines: 3, detail, state: &chooser.list, table, names: "NAME" }
+                Draft { title: chooser.title().to_owned(), width: 104, lines: 3, detail, table, names: "NAME" }
             }
-            Overlay::Files(picker) => {
+            Pick::Files(picker) => {
                 let file = |item: &usize| picker.file(*item);
                 let table = table(picker.len())
                     .column("NAME", 0, Fit::Left, move |item| match file(item) {
@@ -197,25 +198,28 @@ impl State {
                     FileUse::Open => "Open a recorded file or a heap file",
                     FileUse::Compare => "Compare with",
                 };
-                Draft { title: title.to_owned(), width: 104, lines: 3, detail: Box::new(detail), state: &picker.list, table, names: "NAME" }
+                Draft { title: title.to_owned(), width: 104, lines: 3, detail: Box::new(detail), table, names: "NAME" }
             }
-            Overlay::Copy(menu) => {
-                let table = table(menu.items.len())
-                    .column("WHAT", 20, Fit::Left, |item| Cell::new(menu.items[*item].label, Role::Text))
-                    .column("TEXT", 0, Fit::Left, move |item| dim(menu.items[*item].text.lines().next().unwrap_or_default()));
+            Pick::Copy(items) => {
+                let table = table(items.len()).column("WHAT", 20, Fit::Left, |item| Cell::new(items[*item].label, Role::Text)).column(
+                    "TEXT",
+                    0,
+                    Fit::Left,
+                    move |item| dim(items[*item].text.lines().next().unwrap_or_default()),
+                );
                 let detail = Box::new(|_| Vec::new());
-                Draft { title: "Copy".to_owned(), width: 76, lines: 0, detail, state: &menu.list, table, names: "WHAT" }
+                Draft { title: "Copy".to_owned(), width: 76, lines: 0, detail, table, names: "WHAT" }
             }
-            Overlay::Actions(menu) => {
-                let table = table(ActionMenu::ITEMS.len())
-                    .column("KEY", 1, Fit::Left, |item| self.key_cell(entry(ActionMenu::ITEMS[*item])))
-                    .column("ACTION", 14, Fit::Left, |item| self.action_cells(entry(ActionMenu::ITEMS[*item])).0)
-                    .column("HELP", 0, Fit::Left, |item| self.action_cells(entry(ActionMenu::ITEMS[*item])).1);
-                let title = menu.subject.as_ref().map_or_else(|| "Actions".to_owned(), |subject| format!("Actions on {subject}"));
-                let detail = Box::new(|item: usize| self.about_action(entry(ActionMenu::ITEMS[item])));
-                Draft { title, width: 100, lines: 3, detail, state: &menu.list, table, names: "ACTION" }
+            Pick::Actions(subject) => {
+                let table = table(Pick::ACTIONS.len())
+                    .column("KEY", 1, Fit::Left, |item| self.key_cell(entry(Pick::ACTIONS[*item])))
+                    .column("ACTION", 14, Fit::Left, |item| self.action_cells(entry(Pick::ACTIONS[*item])).0)
+                    .column("HELP", 0, Fit::Left, |item| self.action_cells(entry(Pick::ACTIONS[*item])).1);
+                let title = subject.as_ref().map_or_else(|| "Actions".to_owned(), |subject| format!("Actions on {subject}"));
+                let detail = Box::new(|item: usize| self.about_action(entry(Pick::ACTIONS[item])));
+                Draft { title, width: 100, lines: 3, detail, table, names: "ACTION" }
             }
-            Overlay::Palette(palette) => {
+            Pick::Palette(palette) => {
                 let cell = |item: usize, column: usize| self.found_cells(&palette.found[item])[column].clone();
                 let table = table(palette.found.len())
                     .column("ACTION", 14, Fit::Left, move |item| cell(*item, 0))
@@ -228,10 +232,9 @@ impl State {
                     Found::Tab(_) | Found::Theme(_) | Found::Process(_) => Vec::new(),
                 };
                 let title = "Find by name".to_owned();
-                Draft { title, width: 84, lines: 3, detail: Box::new(detail), state: &palette.list, table, names: "ACTION" }
+                Draft { title, width: 84, lines: 3, detail: Box::new(detail), table, names: "ACTION" }
             }
-            Overlay::Help(_) | Overlay::Messages(_) | Overlay::Output(_) | Overlay::Form(_) => return None,
-        })
+        }
     }
 
     /// Returns the label of an action, and its help or the reason why it is not possible now.
@@ -255,11 +258,11 @@ impl State {
     }
 }
 
-fn about_profile(picker: &Picker, item: usize) -> Vec<Line> {
+fn about_profile(chosen: &[bool], item: usize) -> Vec<Line> {
     let profile = &profiles()[item];
     let labeled = |label: &str, text: &str, role| vec![(format!("{label}: "), Role::Dim), (text.to_owned(), role)];
     let mut lines = vec![vec![(profile.about.clone(), Role::Text)], labeled("Overhead", &profile.cost, Role::Text)];
     lines.extend(profile.warning.as_ref().map(|warning| labeled("Privacy", warning, Role::Warning)));
-    lines.extend(picker.overhead().map(|sum| labeled("Overhead of all picked", &sum, Role::Text)));
+    lines.extend(overhead(chosen).map(|sum| labeled("Overhead of all picked", &sum, Role::Text)));
     lines
 }

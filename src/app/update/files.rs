@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{comparison, heap, process, replies, watching};
 use crate::app::action::Action;
-use crate::app::dialog::{FilePicker, FileUse, Overlay, Palette, Subject};
+use crate::app::dialog::{FilePicker, FileUse, ListState, Overlay, Palette, Pick, Subject};
 use crate::app::toast::Level;
 use crate::app::{Effect, RowKind, State, Ticket, WalkedHeap};
 use crate::model::{FileContents, FileKind, Outcome, Phase, Recording, SafeText, StoppedBy, TraceFile};
@@ -25,17 +25,18 @@ pub(in crate::app) fn find(state: &mut State, purpose: FileUse) -> Vec<Effect> {
 pub(in crate::app) fn open_palette(state: &mut State) -> Vec<Effect> {
     let effects = find(state, FileUse::Open);
     let palette = Palette { asked: state.pending_file_search.take().map(|(ticket, _)| ticket), ..Palette::default() };
-    state.overlay = Some(Overlay::Palette(state.searched(palette)));
+    state.overlay = Some(Overlay::List(ListState::default(), Pick::Palette(state.searched(palette))));
     effects
 }
 
 pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceFile>) {
     // The palette's contents depend on the context below it.
     let mut overlay = state.overlay.take();
-    if let Some(Overlay::Palette(palette)) = overlay.as_mut().and_then(Overlay::beneath_help)
+    if let Some(Overlay::List(_, Pick::Palette(palette))) = overlay.as_mut().and_then(Overlay::beneath_help)
         && palette.asked == Some(ticket)
     {
-        *palette = state.with_files(std::mem::take(palette), files);
+        palette.files = files;
+        *palette = state.searched(std::mem::take(palette));
         state.overlay = overlay;
         state.dirty = true;
         return;
@@ -59,7 +60,7 @@ pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceF
         };
         state.notify(Level::Info, text);
     } else if state.overlay.is_none() && state.line.is_none() && state.pending_quit.is_none() {
-        state.overlay = Some(Overlay::Files(FilePicker::new(purpose, ranges, files)));
+        state.overlay = Some(Overlay::List(ListState::default(), Pick::Files(FilePicker { purpose, ranges, files })));
         state.dirty = true;
     }
 }

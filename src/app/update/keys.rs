@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
 
 use crate::analysis::Filter;
 use crate::app::action::{Action, Context, Entry, Status, TABLE};
-use crate::app::dialog::{Overlay, Reader};
+use crate::app::dialog::{Overlay, Pick, Reader};
 use crate::app::toast::Level;
 use crate::app::{Effect, Line, LinePurpose, State, typing};
 
@@ -71,7 +71,7 @@ fn line_input(state: &mut State) -> Option<&mut tui_input::Input> {
         Context::Line => state.line.as_mut().map(|line| &mut line.input),
         Context::FormText | Context::Palette => match state.overlay.as_mut() {
             Some(Overlay::Form(form)) => form.input(),
-            Some(Overlay::Palette(palette)) => Some(&mut palette.input),
+            Some(Overlay::List(_, Pick::Palette(palette))) => Some(&mut palette.input),
             _ => None,
         },
         _ => None,
@@ -85,9 +85,10 @@ fn typed(state: &mut State) {
         return apply(state, purpose, &text);
     }
     match state.overlay.take() {
-        Some(Overlay::Palette(palette)) => {
+        Some(Overlay::List(mut list, Pick::Palette(palette))) => {
+            list.set_filter(Filter::new(palette.input.value()));
             let palette = state.searched(palette);
-            state.overlay = Some(Overlay::Palette(palette));
+            state.overlay = Some(Overlay::List(list, Pick::Palette(palette)));
         }
         Some(Overlay::Form(mut form)) => {
             form.reset_confirmation();
@@ -109,7 +110,7 @@ fn apply(state: &mut State, purpose: LinePurpose, text: &str) {
             if let Some(reader) = state.overlay.as_mut().and_then(Overlay::reader) {
                 *reader = Reader { scroll: 0, search: filter };
                 overlays::show_new_output(state);
-            } else if let Some(list) = state.overlay.as_mut().and_then(Overlay::list) {
+            } else if let Some(Overlay::List(list, _)) = &mut state.overlay {
                 list.set_filter(filter);
             }
         }

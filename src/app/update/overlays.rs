@@ -6,7 +6,7 @@ use tui_input::Input;
 
 use crate::app::action::{Action, TABLE};
 use crate::app::cursor::{Neighbor, Step};
-use crate::app::dialog::{ActionMenu, Chosen, Field, Form, Found, Overlay, Picker, Reader};
+use crate::app::dialog::{Field, Form, Found, Overlay, Pick, Reader, picked_profiles};
 use crate::app::mode::{Line, LinePurpose};
 use crate::app::pane::Focus;
 use crate::app::{Effect, OutputView, State, Ticket};
@@ -19,7 +19,7 @@ use super::{files, keys, panes, tagged};
 /// Closes the overlay; a chooser returns to its form, the help to the overlay below it.
 pub(in crate::app) fn cancel(state: &mut State) {
     state.overlay = match state.overlay.take() {
-        Some(Overlay::Choose(chooser)) => Some(Overlay::Form(chooser.form)),
+        Some(Overlay::List(_, Pick::Values(chooser))) => Some(Overlay::Form(chooser.form)),
         Some(Overlay::Help(help)) => help.beneath.map(|beneath| *beneath),
         _ => None,
     };
@@ -34,9 +34,10 @@ pub(in crate::app) fn filter(state: &mut State) {
 /// Accepts the selected row of a list.
 pub(in crate::app) fn accept(state: &mut State) -> Vec<Effect> {
     let Some(picked) = state.picked() else { return Vec::new() };
-    match state.overlay.take() {
-        Some(Overlay::Actions(_)) => ActionMenu::ITEMS.get(picked).map(|action| keys::perform(state, *action, None)).unwrap_or_default(),
-        Some(Overlay::Palette(palette)) => match palette.found.get(picked) {
+    let Some(Overlay::List(list, pick)) = state.overlay.take() else { return Vec::new() };
+    match pick {
+        Pick::Actions(_) => keys::perform(state, Pick::ACTIONS[picked], None),
+        Pick::Palette(palette) => match palette.found.get(picked) {
             Some(Found::Action(index)) => keys::perform(state, TABLE[*index].action, None),
             Some(Found::Tab(tab)) => {
                 (state.tab, state.focus) = (*tab, Focus::Detail);
@@ -44,8 +45,8 @@ pub(in crate::app) fn accept(state: &mut State) -> Vec<Effect> {
             }
             Some(Found::Profile(profile)) => {
                 let effects = keys::perform(state, Action::Profiles, None);
-                if let Some(Overlay::Profiles(picker)) = &mut state.overlay {
-                    *picker = Picker::new(picker.subject.clone(), std::slice::from_ref(&profile.name));
+                if let Some(Overlay::List(_, Pick::Profiles(subject))) = &state.overlay {
+                    state.overlay = Some(Overlay::profiles(subject.clone(), std::slice::from_ref(&profile.name)));
                 }
                 effects
             }
@@ -60,45 +61,41 @@ pub(in crate::app) fn accept(state: &mut State) -> Vec<Effect> {
             }
             None => Vec::new(),
         },
-        Some(Overlay::Profiles(picker)) => {
-            let profiles = picker.names(picked);
+        Pick::Profiles(subject) => {
+            let profiles = picked_profiles(&list.chosen, picked);
             if profiles == [SLOW_PROFILE] {
                 return tagged::why_slow(state);
             }
             let options = TraceOptions::of_profiles(&profiles);
-            tagged::start_trace(state, picker.subject, options)
+            tagged::start_trace(state, subject, options)
         }
-        Some(Overlay::Choose(chooser)) => {
-            state.overlay = Some(chosen(chooser.accept(picked)));
+        Pick::Values(chooser) => {
+            state.overlay = Some(chooser.accept(&list.chosen, picked));
             Vec::new()
         }
-        Some(Overlay::Files(picker)) => files::picked(state, &picker, picked),
-        Some(Overlay::Copy(menu)) => {
-            let item = menu.items.into_iter().nth(picked);
+        Pick::Files(picker) => files::picked(state, &picker, picked),
+        Pick::Copy(items) => {
+            let item = items.into_iter().nth(picked);
             item.map(|item| Effect::Copy { text: item.text, label: item.label.to_owned() }).into_iter().collect()
-        }
-        other @ (Some(Overlay::Help(_) | Overlay::Messages(_) | Overlay::Output(_) | Overlay::Form(_)) | None) => {
-            state.overlay = other;
-            Vec::new()
         }
     }
 }
 
 /// Picks or unpicks the selected row of a list.
 pub(in crate::app) fn toggle(state: &mut State) {
-    let Some(picked) = state.picked() else { return };
-    match &mut state.overlay {
-        Some(Overlay::Profiles(picker)) => picker.toggle(picked),
-        Some(Overlay::Choose(chooser)) => chooser.toggle(picked),
-        _ => {}
+    if let Some(picked) = state.picked()
+        && let Some(Overlay::List(list, _)) = &mut state.overlay
+        && let Some(chosen) = list.chosen.get_mut(picked)
+    {
+        *chosen = !*chosen;
     }
 }
 
 /// Opens the trace form with the picked profiles.
 pub(in crate::app) fn options(state: &mut State) -> Vec<Effect> {
     let picked = state.picked();
-    let Some(Overlay::Profiles(picker)) = &state.overlay else { return Vec::new() };
-    let profiles = picked.map_or_else(Vec::new, |picked| picker.names(picked));
+    let Some(Overlay::List(list, Pick::Profiles(_))) = &state.overlay else { return Vec::new() };
+    let profiles = picked.map_or_else(Vec::new, |picked| picked_profiles(&list.chosen, picked));
     let options = TraceOptions { profiles, ..state.last_trace_options.clone() };
     panes::trace_form(state, &options)
 }
@@ -123,11 +120,7 @@ fn scroll(state: &mut State, step: Step) {
             // Output is scrolled relative to its end.
             scroll_reader(&mut view.reader, step.lines(page).saturating_neg(), last);
         }
-        Some(
-            Overlay::Palette(_) | Overlay::Profiles(_) | Overlay::Choose(_) | Overlay::Copy(_) | Overlay::Actions(_) | Overlay::Files(_),
-        ) => {
-            state.step_pick(step);
-        }
+        Some(Overlay::List(..)) => state.step_pick(step),
         Some(Overlay::Form(_)) | None => {}
     }
 }
@@ -165,13 +158,6 @@ fn scroll_reader(reader: &mut Reader, lines: isize, last: usize) {
     reader.scroll = reader.scroll.saturating_add_signed(lines).min(last);
 }
 
-fn chosen(chosen: Chosen) -> Overlay {
-    match chosen {
-        Chosen::Next(chooser) => Overlay::Choose(chooser),
-        Chosen::Done(form) => Overlay::Form(form),
-    }
-}
-
 fn take_form(state: &mut State) -> Option<Form> {
     match state.overlay.take() {
         Some(Overlay::Form(form)) => Some(form),
@@ -206,7 +192,7 @@ pub(in crate::app) fn accept_form(state: &mut State) -> Vec<Effect> {
 
 pub(in crate::app) fn choose(state: &mut State) {
     if let Some(form) = take_form(state) {
-        state.overlay = Some(chosen(form.choose()));
+        state.overlay = Some(form.choose());
     }
 }
 

@@ -6,7 +6,7 @@ use tui_input::Input;
 
 use crate::app::action::Context;
 use crate::app::cursor::{Neighbor, Step};
-use crate::app::dialog::{ActionMenu, Change, CopyItem, CopyMenu, ListState, Overlay, Picker, Reader, Subject};
+use crate::app::dialog::{Change, CopyItem, ListState, Overlay, Pick, Reader, Subject};
 use crate::app::mode::{Line, LinePurpose, Pause};
 use crate::app::toast::Level;
 use crate::app::{Activity, Answer, Column, Cursor, Effect, Focus, Form, FrameStats, OutputView, State, Tab};
@@ -117,7 +117,7 @@ pub(in crate::app) fn stacks(state: &mut State) -> Vec<Effect> {
 
 pub(in crate::app) fn profiles(state: &mut State) {
     if let Some(subject) = state.selected_subject() {
-        state.overlay = Some(Overlay::Profiles(Picker::new(subject, &state.last_profiles)));
+        state.overlay = Some(Overlay::profiles(subject, &state.last_profiles));
     }
 }
 
@@ -127,7 +127,7 @@ pub(in crate::app) fn options(state: &mut State) -> Vec<Effect> {
 }
 
 pub(in crate::app) fn actions(state: &mut State) {
-    state.overlay = Some(Overlay::Actions(ActionMenu { subject: state.selected_subject(), list: ListState::default() }));
+    state.overlay = Some(Overlay::List(ListState::default(), Pick::Actions(state.selected_subject())));
 }
 
 /// Opens a dialog about the selected process.
@@ -209,7 +209,7 @@ pub(in crate::app) fn producer(state: &mut State) {
 pub(in crate::app) fn copy(state: &mut State) {
     let items = copyable(state);
     if !items.is_empty() {
-        state.overlay = Some(Overlay::Copy(CopyMenu { list: ListState::default(), items }));
+        state.overlay = Some(Overlay::List(ListState::default(), Pick::Copy(items)));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Replies and reports from the runner: processes, answers, recordings.
 
-use crate::app::dialog::{Chooser, Overlay, Subject};
+use crate::app::dialog::{Chooser, Overlay, Pick, Subject};
 use crate::app::recordings::RecordingChange;
 use crate::app::toast::Level;
 use crate::app::{Clipboard, JobKind, JobResult, State, Ticket};
@@ -126,7 +126,7 @@ fn ended(subject: &Subject, outcome: &Outcome, bytes: u64, events: u64, dropped:
 }
 
 pub(super) fn tracepoints_missing(state: &mut State, key: ProcessKey, missing: Vec<SafeText>) {
-    if let Some(Overlay::Form(form) | Overlay::Choose(Chooser { form, .. })) = state.dialog_mut()
+    if let Some(Overlay::Form(form) | Overlay::List(_, Pick::Values(Chooser { form, .. }))) = state.dialog_mut()
         && form.subject.as_ref().is_some_and(|subject| subject.key == key)
     {
         form.take_missing(missing);

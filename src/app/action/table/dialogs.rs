@@ -6,13 +6,13 @@ use crate::app::action::places::{ENDING, FIELDS, FORM, FORM_TEXT, LINE, LISTS, P
 use crate::app::action::{Action, Entry, Key, dialogs, status, view_status};
 use crate::app::action::{BACK_TAB, DOWN, ENTER, ESC, F1, FILTER, LEFT, RIGHT, TAB, UP};
 use crate::app::cursor::Neighbor::{Next, Previous};
-use crate::app::dialog::Overlay;
+use crate::app::dialog::{Overlay, Pick};
 use crate::app::update::{keys, leaving, overlays};
 
 pub(super) const ENTRIES: &[Entry] = &[
     dialogs(Action::Accept, &[ENTER], "choose", "Choose the selected row.", LISTS, Emit(overlays::accept))
         .hint(90)
-        .label_now(|state| if matches!(state.overlay, Some(Overlay::Profiles(_))) { "record" } else { "choose" }),
+        .label_now(|state| if matches!(state.overlay, Some(Overlay::List(_, Pick::Profiles(_)))) { "record" } else { "choose" }),
     dialogs(Action::Accept, &[ENTER], "next field", "Press the button; in a field: go to the next.", FIELDS, Emit(overlays::accept_form))
         .hint(90)
         .label_now(|state| match &state.overlay {

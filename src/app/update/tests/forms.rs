@@ -1,5 +1,5 @@
 use crate::app::test_app::{TestApp, process};
-use crate::app::{ActionMenu, Effect, Field, Form, JobResult, Msg, Overlay};
+use crate::app::{Effect, Field, Form, JobResult, Msg, Overlay, Pick};
 use crate::ipc::{ClientData, Command, EnvironmentName, EnvironmentValue, RuntimeVersion, TargetPath};
 use crate::model::{Process, RunState};
 
@@ -109,7 +109,7 @@ fn unavailable_menu_action_reports_the_reason() {
         (0..action).for_each(|_| app.press("↓"));
         app.press("⏎");
         assert!(app.state.overlay.is_none());
-        assert!(app.last_toast().contains(reason), "{:?}: {:?}", ActionMenu::ITEMS[action], app.toast_texts());
+        assert!(app.last_toast().contains(reason), "{:?}: {:?}", Pick::ACTIONS[action], app.toast_texts());
     }
     // All actions can also be found by name.
     let mut app = single_process("9.0.0");
@@ -162,8 +162,8 @@ fn the_action_log_can_be_copied_and_outlives_the_process() {
         app.press("⇥");
     }
     app.press("G y");
-    let Some(Overlay::Copy(menu)) = &app.state.overlay else { panic!("no menu") };
-    let text = |label| menu.items.iter().find(|item| item.label == label).map(|item| item.text.clone()).unwrap();
+    let Some(Overlay::List(_, Pick::Copy(items))) = &app.state.overlay else { panic!("no menu") };
+    let text = |label| items.iter().find(|item| item.label == label).map(|item| item.text.clone()).unwrap();
     let first = "08:30:21  Web (42)  set variable PASSWORD_FILE: failed: the runtime answered E_FAIL";
     let second = "08:31:22  Web (42)  perf map on perfmap: no answer yet";
     assert_eq!(text("this entry"), first);

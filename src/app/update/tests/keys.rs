@@ -1,10 +1,10 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEvent, MouseEventKind};
 
 use crate::app::action::Context;
-use crate::app::dialog::Found;
+use crate::app::dialog::{Found, picked_profiles};
 use crate::app::pane::Focus;
 use crate::app::test_app::{TestApp, process, recording, sample_processes, trace_file, variables};
-use crate::app::{Clipboard, Column, Effect, Msg, Overlay, Tab};
+use crate::app::{Clipboard, Column, Effect, Msg, Overlay, Pick, Tab};
 use crate::clr::profiles;
 use crate::model::{Phase, Recording};
 
@@ -109,8 +109,8 @@ fn copy_menu_omits_masked_secrets() {
     app.press("/API_KEY⏎");
     let offered = |app: &mut TestApp| {
         app.press("y");
-        let Some(Overlay::Copy(menu)) = &app.state.overlay else { panic!("no menu") };
-        let texts: Vec<_> = menu.items.iter().map(|item| item.text.clone()).collect();
+        let Some(Overlay::List(_, Pick::Copy(items))) = &app.state.overlay else { panic!("no menu") };
+        let texts: Vec<_> = items.iter().map(|item| item.text.clone()).collect();
         app.press("⎋");
         texts
     };
@@ -130,8 +130,8 @@ fn copied_paths_contain_no_control_characters() {
     file.set_file_name("a\nb\u{1b}.nettrace");
     app.send(Msg::Recording(Box::new(Recording { file, ..recording(1, 5, Phase::Recording) })));
     app.press("y");
-    let Some(Overlay::Copy(menu)) = &app.state.overlay else { panic!("no menu") };
-    let text = |label| menu.items.iter().find(|item| item.label == label).map(|item| item.text.as_str());
+    let Some(Overlay::List(_, Pick::Copy(items))) = &app.state.overlay else { panic!("no menu") };
+    let text = |label| items.iter().find(|item| item.label == label).map(|item| item.text.as_str());
     assert_eq!(text("trace file"), Some("/srv/app/a b\u{fffd}.nettrace"));
     assert_eq!(text("socket"), Some("/tmp/a b\u{fffd}-socket"));
 }
@@ -181,7 +181,7 @@ fn palette_opens_tabs_profiles_themes_and_files() {
     let mut app = TestApp::populated(120, 40);
     app.state.options.themes = vec!["dark".into(), "high-contrast".into()];
     let found = |app: &TestApp| match &app.state.overlay {
-        Some(Overlay::Palette(palette)) => palette.found.clone(),
+        Some(Overlay::List(_, Pick::Palette(palette))) => palette.found.clone(),
         other => panic!("{other:?}"),
     };
     app.press(":");
@@ -194,14 +194,14 @@ fn palette_opens_tabs_profiles_themes_and_files() {
     app.press("exceptions⏎");
     assert_eq!((app.state.tab, app.state.focus), (Tab::Exceptions, Focus::Detail));
     app.press("⎋:gc-collect⏎");
-    let Some(Overlay::Profiles(picker)) = &app.state.overlay else { panic!("no profiles") };
-    assert_eq!(picker.names(picker.list.cursor.at), ["gc-collect"]);
+    let Some(Overlay::List(list, Pick::Profiles(_))) = &app.state.overlay else { panic!("no profiles") };
+    assert_eq!(picked_profiles(&list.chosen, list.cursor.at), ["gc-collect"]);
     // An exact name comes before names that contain it.
     app.press("⎋:cpu");
     assert!(matches!(&found(&app)[0], Found::Profile(profile) if profile.name == "cpu"), "{:?}", found(&app));
     app.press("⎋:Database-Timing⏎");
-    let Some(Overlay::Profiles(picker)) = &app.state.overlay else { panic!("no profiles") };
-    assert_eq!(picker.names(picker.list.cursor.at), ["database-timing"]);
+    let Some(Overlay::List(list, Pick::Profiles(_))) = &app.state.overlay else { panic!("no profiles") };
+    assert_eq!(picked_profiles(&list.chosen, list.cursor.at), ["database-timing"]);
     app.press("⎋");
     app.take_effects();
     app.press(":high-con⏎");
@@ -296,7 +296,7 @@ fn overlay_lists_are_filtered_paged_and_clicked() {
     let mut app = TestApp::populated(80, 24);
     app.press("T/gc-v⏎");
     let names = |app: &TestApp| match &app.state.overlay {
-        Some(Overlay::Profiles(picker)) => (0..picker.chosen.len()).filter(|index| picker.chosen[*index]).count(),
+        Some(Overlay::List(list, _)) => list.chosen.iter().filter(|chosen| **chosen).count(),
         _ => panic!("no picker"),
     };
     let before = names(&app);
