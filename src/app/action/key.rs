@@ -35,6 +35,25 @@ pub(super) const PAGE_DOWN: Key = Key::Plain(KeyCode::PageDown);
 pub(super) const HOME: Key = Key::Plain(KeyCode::Home);
 pub(super) const END: Key = Key::Plain(KeyCode::End);
 
+/// Names of keys that cannot be reassigned.
+const NAMED: [(KeyCode, &str); 15] = [
+    (KeyCode::Esc, "Esc"),
+    (KeyCode::Enter, "Enter"),
+    (KeyCode::Tab, "Tab"),
+    (KeyCode::BackTab, "Shift-Tab"),
+    (KeyCode::Backspace, "Backspace"),
+    (KeyCode::Up, "Up"),
+    (KeyCode::Down, "Down"),
+    (KeyCode::Left, "Left"),
+    (KeyCode::Right, "Right"),
+    (KeyCode::PageUp, "PgUp"),
+    (KeyCode::PageDown, "PgDn"),
+    (KeyCode::Home, "Home"),
+    (KeyCode::End, "End"),
+    (KeyCode::Delete, "Delete"),
+    (KeyCode::Insert, "Insert"),
+];
+
 /// Returns the only character of `name` if it is printable and one column wide.
 fn single(name: &str) -> Option<char> {
     let mut chars = name.chars();
@@ -83,29 +102,11 @@ impl Key {
     /// # Errors
     /// The reason as text: there is no such key, or it cannot be reassigned.
     pub fn parse(name: &str) -> Result<Self, String> {
-        const FIXED: [&str; 17] = [
-            "Esc",
-            "Enter",
-            "Ctrl-Enter",
-            "Tab",
-            "Shift-Tab",
-            "Backspace",
-            "Up",
-            "Down",
-            "Left",
-            "Right",
-            "PgUp",
-            "PgDn",
-            "Home",
-            "End",
-            "Delete",
-            "Insert",
-            "Ctrl-C",
-        ];
         if name.eq_ignore_ascii_case("space") {
             return Ok(char(' '));
         }
-        if let Some(fixed) = FIXED.iter().find(|fixed| fixed.eq_ignore_ascii_case(name)) {
+        let mut fixed = NAMED.iter().map(|(_, name)| *name).chain(["Ctrl-Enter", "Ctrl-C"]);
+        if let Some(fixed) = fixed.find(|fixed| fixed.eq_ignore_ascii_case(name)) {
             return Err(format!("{fixed} cannot be reassigned"));
         }
         let (first, rest) = name.split_at_checked(1).unwrap_or(("", name));
@@ -145,25 +146,12 @@ impl Key {
         Cow::Borrowed(match code {
             KeyCode::Char(' ') => "Space",
             KeyCode::Char(c) => return Cow::Owned(c.to_string()),
+            KeyCode::F(n) => return Cow::Owned(format!("F{n}")),
             KeyCode::Up if !ascii => "↑",
             KeyCode::Down if !ascii => "↓",
             KeyCode::Left if !ascii => "←",
             KeyCode::Right if !ascii => "→",
-            KeyCode::Up => "Up",
-            KeyCode::Down => "Down",
-            KeyCode::Left => "Left",
-            KeyCode::Right => "Right",
-            KeyCode::PageUp => "PgUp",
-            KeyCode::PageDown => "PgDn",
-            KeyCode::Home => "Home",
-            KeyCode::End => "End",
-            KeyCode::Enter => "Enter",
-            KeyCode::Backspace => "Backspace",
-            KeyCode::Esc => "Esc",
-            KeyCode::Tab => "Tab",
-            KeyCode::BackTab => "Shift-Tab",
-            KeyCode::F(n) => return Cow::Owned(format!("F{n}")),
-            _ => "?",
+            _ => NAMED.iter().find(|(other, _)| *other == code).map_or("?", |(_, name)| name),
         })
     }
 }
