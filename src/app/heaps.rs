@@ -122,10 +122,11 @@ impl Heaps {
         self.all.iter_mut().find(|heap| heap.walking.is_some_and(|walking| walking.ticket == ticket))
     }
 
-    /// Updates the progress of a walk. Returns false for an unknown walk.
-    pub(super) fn advance(&mut self, ticket: Ticket, objects: u64, bytes: u64) -> bool {
-        let heap = self.walking(ticket);
-        heap.map(|heap| heap.walking = Some(WalkProgress { ticket, objects, bytes })).is_some()
+    /// Updates the progress of a walk.
+    pub(super) fn advance(&mut self, ticket: Ticket, objects: u64, bytes: u64) {
+        if let Some(heap) = self.walking(ticket) {
+            heap.walking = Some(WalkProgress { ticket, objects, bytes });
+        }
     }
 
     /// Stores the result of a walk; `None` if the walk was canceled.

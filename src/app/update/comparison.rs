@@ -44,7 +44,6 @@ pub(super) fn progress(state: &mut State, ticket: Ticket, bytes: u64) {
         && let Some(comparison) = &mut state.comparison
     {
         comparison.read = bytes;
-        state.dirty = true;
     }
 }
 
@@ -54,7 +53,6 @@ pub(super) fn read(state: &mut State, result: Result<FileContents, SafeText>) {
         comparison.chosen = result.map_or_else(Answer::Failed, |FileContents { analysis, end, complete, .. }| {
             Answer::Received(ComparedRange { range: files::range(None, end), complete, analysis })
         });
-        state.dirty = true;
     }
 }
 

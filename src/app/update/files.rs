@@ -38,7 +38,6 @@ pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceF
         palette.files = files;
         *palette = state.searched(std::mem::take(palette));
         state.overlay = overlay;
-        state.dirty = true;
         return;
     }
     state.overlay = overlay;
@@ -61,7 +60,6 @@ pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceF
         state.notify(Level::Info, text);
     } else if state.overlay.is_none() && state.line.is_none() && state.pending_quit.is_none() {
         state.overlay = Some(Overlay::List(ListState::default(), Pick::Files(FilePicker { purpose, ranges, files })));
-        state.dirty = true;
     }
 }
 
@@ -127,7 +125,6 @@ pub(in crate::app) fn request_again(state: &mut State) -> Option<Effect> {
 pub(in crate::app) fn progress(state: &mut State, ticket: Ticket, bytes: u64) {
     if let Some(file) = state.files.iter_mut().find(|file| file.ticket == Some(ticket)) {
         file.progress = Some(bytes);
-        state.dirty = true;
     }
     comparison::progress(state, ticket, bytes);
 }
@@ -149,16 +146,14 @@ pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<Fil
             return comparison::read(state, result);
         }
         let trouble = result.as_ref().err().cloned();
-        if state.recordings.answer(ticket, result) {
-            state.dirty = true;
-            if let Some(trouble) = trouble {
-                state.notify(Level::Error, trouble);
-            }
+        if state.recordings.answer(ticket, result)
+            && let Some(trouble) = trouble
+        {
+            state.notify(Level::Error, trouble);
         }
         return;
     };
     file.progress = None;
-    state.dirty = true;
     let contents = match result {
         Ok(contents) => contents,
         Err(trouble) => return state.notify(Level::Error, trouble),

@@ -56,18 +56,14 @@ pub(super) fn compare(state: &mut State, file: &TraceFile) -> Vec<Effect> {
 pub(super) fn walked(state: &mut State, ticket: Ticket, result: Result<Arc<WalkedHeap>, SafeText>) {
     if state.heaps.store_comparison(ticket, &result, state.now) {
         match result {
-            Ok(_) => (state.views.heap.difference, state.dirty) = (true, true),
+            Ok(_) => state.views.heap.difference = true,
             Err(trouble) => state.notify(Level::Error, trouble),
         }
         return;
     }
     let is_of_file = files::heap_read(state, ticket, &result);
     let answer = result.as_ref().map(|found| JobResult { bytes: Some(found.heap.bytes), ..JobResult::default() }).map_err(Clone::clone);
-    if state.heaps.end(ticket, result, state.now).is_none() {
-        return;
-    }
-    state.dirty = true;
-    if !is_of_file {
+    if state.heaps.end(ticket, result, state.now).is_some() && !is_of_file {
         replies::job_done(state, ticket, answer);
     }
 }

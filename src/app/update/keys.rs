@@ -15,7 +15,6 @@ pub(in crate::app) fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
     if event.kind == KeyEventKind::Release {
         return Vec::new();
     }
-    state.dirty = true;
     state.toasts.mark_seen(state.now.elapsed);
     let context = state.context();
     let digit = match event.code {
@@ -43,7 +42,6 @@ pub(in crate::app) fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
 pub(in crate::app) fn paste(state: &mut State, text: &str) {
     if let Some(input) = line_input(state) {
         typing::paste(input, text);
-        state.dirty = true;
         typed(state);
     }
 }
@@ -84,15 +82,14 @@ fn typed(state: &mut State) {
         let (purpose, text) = (*purpose, input.value().to_owned());
         return apply(state, purpose, &text);
     }
+    if let Some(Overlay::Form(form)) = &mut state.overlay {
+        return form.reset_confirmation();
+    }
+    // The contents of the palette depend on the context below it.
     match state.overlay.take() {
         Some(Overlay::List(mut list, Pick::Palette(palette))) => {
             list.set_filter(Filter::new(palette.input.value()));
-            let palette = state.searched(palette);
-            state.overlay = Some(Overlay::List(list, Pick::Palette(palette)));
-        }
-        Some(Overlay::Form(mut form)) => {
-            form.reset_confirmation();
-            state.overlay = Some(Overlay::Form(form));
+            state.overlay = Some(Overlay::List(list, Pick::Palette(state.searched(palette))));
         }
         other => state.overlay = other,
     }

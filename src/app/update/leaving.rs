@@ -55,7 +55,7 @@ pub(in crate::app) fn terminate(state: &mut State) -> Vec<Effect> {
 
 /// Begins to quit: [`quit_when_finished`] stops the recordings.
 fn finish(state: &mut State, limit: Duration) {
-    (state.overlay, state.line, state.dirty) = (None, None, true);
+    (state.overlay, state.line) = (None, None);
     state.pending_quit = Some(PendingQuit { limit: state.now.elapsed + limit, abandoned: false });
 }
 

@@ -23,10 +23,20 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
     if state.is_quitting {
         return Vec::new();
     }
-    // A time-driven change that is due by now needs a redraw.
+    // A time-driven change that is due by now needs a redraw, and so does any message except regular ones, which set the flag if they change anything.
     let due = time::next_change(state);
+    let is_regular = matches!(
+        msg,
+        Msg::Tick
+            | Msg::Mouse(_)
+            | Msg::Processes(_)
+            | Msg::Recording(_)
+            | Msg::WatchReport { .. }
+            | Msg::OwnLog(_)
+            | Msg::ProgramOutput { .. }
+    );
     state.now = now;
-    state.dirty |= due.is_some_and(|due| due <= now.elapsed);
+    state.dirty |= !is_regular || due.is_some_and(|due| due <= now.elapsed);
 
     if matches!(msg, Msg::Key(_) | Msg::Mouse(_) | Msg::Paste(_)) {
         // From now on the selection counts as the user's.
@@ -37,40 +47,36 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         Msg::Key(event) => effects = keys::key(state, &event),
         Msg::Mouse(event) => effects = mouse::mouse(state, event),
         Msg::Paste(text) => keys::paste(state, &text),
-        Msg::Resize(width, height) => (state.size, state.dirty) = ((width, height), true),
+        Msg::Resize(width, height) => state.size = (width, height),
         Msg::Tick => {}
         Msg::Processes(processes) => {
             replies::processes(state, processes);
             effects.extend(overlays::follow_log(state));
         }
-        Msg::StaleSockets(found) => (state.stale_sockets, state.dirty) = (found, true),
-        Msg::Threads { ticket, threads } => state.dirty |= state.details.threads.take(ticket, threads, now.elapsed),
+        Msg::StaleSockets(found) => state.stale_sockets = found,
+        Msg::Threads { ticket, threads } => _ = state.details.threads.take(ticket, threads, now.elapsed),
         Msg::Assemblies { ticket, paths } => {
             if state.details.assemblies.refresh.take(ticket) {
-                (state.details.assemblies.paths, state.dirty) = (Some(paths), true);
+                state.details.assemblies.paths = Some(paths);
             }
         }
         Msg::Stacks { ticket, result } => {
             if state.details.stacks.take(ticket, result) {
-                (state.details.stacks_at, state.dirty) = (now.elapsed, true);
+                state.details.stacks_at = now.elapsed;
             }
         }
-        Msg::HeapProgress { ticket, objects, bytes } => state.dirty |= state.heaps.advance(ticket, objects, bytes),
+        Msg::HeapProgress { ticket, objects, bytes } => state.heaps.advance(ticket, objects, bytes),
         Msg::HeapWalked { ticket, result } => heap::walked(state, ticket, result),
         Msg::Environment { ticket, result } => replies::environment(state, ticket, result),
         Msg::TracepointsMissing { key, missing } => replies::tracepoints_missing(state, key, missing),
         Msg::Recording(recording) => replies::recording(state, *recording),
         Msg::TraceFailed { id, reason } => replies::trace_failed(state, id, reason),
-        Msg::JobProgress { ticket, percent } => {
-            state.jobs.advance(ticket, percent);
-            state.dirty = true;
-        }
+        Msg::JobProgress { ticket, percent } => state.jobs.advance(ticket, percent),
         Msg::FilesFound { ticket, files } => files::found(state, ticket, files),
         Msg::OwnLog(lines) => overlays::show_output(state, None, &lines),
         Msg::FreeName { proposed, free } => {
             if let Some(Overlay::Form(form)) = state.dialog_mut() {
                 form.rename(&proposed, &free);
-                state.dirty = true;
             }
         }
         Msg::FileProgress { ticket, bytes } => files::progress(state, ticket, bytes),

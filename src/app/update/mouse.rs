@@ -120,11 +120,11 @@ impl State {
 
 /// Presses a button, or focuses a question; if it is already focused, selects its next option.
 fn click_field(state: &mut State, field: Field) -> Vec<Effect> {
-    let Some(Overlay::Form(mut form)) = state.overlay.take() else { return Vec::new() };
+    let Some(Overlay::Form(form)) = &mut state.overlay else { return Vec::new() };
     match field {
         Field::Button(button) => {
             form.focus = field;
-            return overlays::press(state, form, button);
+            return overlays::press(state, button);
         }
         Field::Question(at) if form.questions[at].refused.is_some() => {}
         Field::Question(_) if form.focus == field => form.change(Neighbor::Next),
@@ -133,6 +133,5 @@ fn click_field(state: &mut State, field: Field) -> Vec<Effect> {
             form.reset_confirmation();
         }
     }
-    state.overlay = Some(Overlay::Form(form));
     Vec::new()
 }

@@ -6,7 +6,7 @@ use tui_input::Input;
 
 use crate::app::action::{Action, TABLE};
 use crate::app::cursor::{Neighbor, Step};
-use crate::app::dialog::{Field, Form, Found, Overlay, Pick, Reader, picked_profiles};
+use crate::app::dialog::{Field, Found, Overlay, Pick, Reader, picked_profiles};
 use crate::app::mode::{Line, LinePurpose};
 use crate::app::pane::Focus;
 use crate::app::{Effect, OutputView, State, Ticket};
@@ -158,42 +158,31 @@ fn scroll_reader(reader: &mut Reader, lines: isize, last: usize) {
     reader.scroll = reader.scroll.saturating_add_signed(lines).min(last);
 }
 
-fn take_form(state: &mut State) -> Option<Form> {
-    match state.overlay.take() {
-        Some(Overlay::Form(form)) => Some(form),
-        other => {
-            state.overlay = other;
-            None
-        }
-    }
-}
-
 /// Submits the form. If that would change a process, only moves the focus to the button, so that a stray key press does nothing.
 pub(in crate::app) fn confirm(state: &mut State) -> Vec<Effect> {
-    let Some(mut form) = take_form(state) else { return Vec::new() };
+    let Some(Overlay::Form(form)) = &mut state.overlay else { return Vec::new() };
     if !form.is_dangerous() {
-        return press(state, form, 1);
+        return press(state, 1);
     }
     form.focus = Field::Button(1);
-    state.overlay = Some(Overlay::Form(form));
     Vec::new()
 }
 
 /// Moves through the fields to the buttons on Enter, or presses the focused button.
 pub(in crate::app) fn accept_form(state: &mut State) -> Vec<Effect> {
-    let Some(mut form) = take_form(state) else { return Vec::new() };
+    let Some(Overlay::Form(form)) = &mut state.overlay else { return Vec::new() };
     match form.focus {
-        Field::Button(button) => return press(state, form, button),
+        Field::Button(button) => return press(state, button),
         Field::Question(_) => form.step(Neighbor::Next),
     }
-    state.overlay = Some(Overlay::Form(form));
     Vec::new()
 }
 
 pub(in crate::app) fn choose(state: &mut State) {
-    if let Some(form) = take_form(state) {
-        state.overlay = Some(form.choose());
-    }
+    state.overlay = match state.overlay.take() {
+        Some(Overlay::Form(form)) => Some(form.choose()),
+        other => other,
+    };
 }
 
 pub(in crate::app) fn copy_command(state: &mut State) -> Vec<Effect> {
@@ -202,8 +191,9 @@ pub(in crate::app) fn copy_command(state: &mut State) -> Vec<Effect> {
     copy.into_iter().collect()
 }
 
-/// Presses a button; the first one cancels.
-pub(in crate::app) fn press(state: &mut State, mut form: Form, button: usize) -> Vec<Effect> {
+/// Presses a button of the form; the first one cancels.
+pub(super) fn press(state: &mut State, button: usize) -> Vec<Effect> {
+    let Some(Overlay::Form(mut form)) = state.overlay.take() else { return Vec::new() };
     if button == 0 {
         return Vec::new();
     }

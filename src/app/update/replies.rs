@@ -65,7 +65,7 @@ pub(super) fn environment(state: &mut State, ticket: Ticket, mut result: Result<
     if let Ok(variables) = &mut result {
         variables.compact_sort_by(|a, b| a.name.cmp(&b.name));
     }
-    state.dirty |= state.details.environment.take(ticket, result);
+    state.details.environment.take(ticket, result);
 }
 
 /// Applies the reported status of a recording.
@@ -130,7 +130,6 @@ pub(super) fn tracepoints_missing(state: &mut State, key: ProcessKey, missing: V
         && form.subject.as_ref().is_some_and(|subject| subject.key == key)
     {
         form.take_missing(missing);
-        state.dirty = true;
     }
 }
 
@@ -161,7 +160,6 @@ pub(super) fn producer(state: &mut State, ticket: Ticket, report: ProducerReport
     if let Some((level, text)) = text {
         state.notify(level, text);
     }
-    state.dirty = true;
 }
 
 /// Stores the result of a job and notifies about it.

@@ -170,7 +170,6 @@ pub(in crate::app) fn ended(state: &mut State, ticket: Ticket, trouble: Option<S
         state.watches.exclude(key);
     }
     mark(state);
-    state.dirty = true;
     if let Some(trouble) = trouble.filter(|_| is_news) {
         let name = state.list.find(key).map(|row| row.process.name.clone()).unwrap_or_default();
         state.notify(Level::Error, format!("{name} ({}) is not watched: {trouble}", key.pid));
