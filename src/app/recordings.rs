@@ -8,7 +8,7 @@ use super::details::Answer;
 use super::findings::{Finding, findings};
 use super::tabs::Tab;
 use crate::diagnosis::Thresholds;
-use crate::model::{FileContents, Outcome, Phase, ProcessKey, Recording, RecordingId, SafeText};
+use crate::model::{FileContents, Phase, ProcessKey, Recording, RecordingId, SafeText};
 
 /// Number of ended recordings kept.
 const MAX_ENDED: usize = 100;
@@ -40,7 +40,7 @@ pub(super) enum RecordingChange {
     Nothing,
     Numbers,
     Phase,
-    Ended(Outcome),
+    Ended,
 }
 
 impl TrackedRecording {
@@ -186,10 +186,8 @@ impl Recordings {
                 RecordingChange::Numbers
             }
             (new, old) if new == old => RecordingChange::Numbers,
-            _ => match &value.phase {
-                Phase::Done(outcome) => RecordingChange::Ended(outcome.clone()),
-                _ => RecordingChange::Phase,
-            },
+            _ if matches!(value.phase, Phase::Done(_)) => RecordingChange::Ended,
+            _ => RecordingChange::Phase,
         };
         let found = value.analysis.as_ref().map(|analysis| findings(&analysis.snapshot, false, thresholds)).unwrap_or_default();
         tracked.findings = found.iter().map(|finding| (finding.kind(), tracked.first_seen(finding).unwrap_or(now))).collect();

@@ -120,23 +120,22 @@ pub enum Action {
 }
 }
 
-/// Help section that lists an action.
+listed! {
+/// Help section that lists an action, in the order of the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
-    Move,
+    Process,
     Table,
     Details,
     Files,
-    Process,
+    Move,
     Program,
     /// Dialogs, lists and text fields.
     Dialogs,
 }
+}
 
 impl Group {
-    /// All groups, in the order of the help.
-    pub const ALL: [Self; 7] = [Self::Process, Self::Table, Self::Details, Self::Files, Self::Move, Self::Program, Self::Dialogs];
-
     pub fn title(self) -> &'static str {
         match self {
             Self::Move => "Moving",

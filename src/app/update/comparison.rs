@@ -34,26 +34,16 @@ pub(super) fn begin(state: &mut State, file: Option<&TraceFile>) -> Vec<Effect> 
     effects
 }
 
-/// Whether the file to compare with is being read with this ticket.
-pub(super) fn awaits(state: &State, ticket: Ticket) -> bool {
-    state.comparison.as_ref().is_some_and(|comparison| matches!(comparison.chosen, Answer::Requested(asked) if asked == ticket))
-}
-
-pub(super) fn progress(state: &mut State, ticket: Ticket, bytes: u64) {
-    if awaits(state, ticket)
-        && let Some(comparison) = &mut state.comparison
-    {
-        comparison.read = bytes;
-    }
+/// Returns the comparison with the file that is being read with this ticket.
+pub(super) fn awaiting(state: &mut State, ticket: Ticket) -> Option<&mut Comparison> {
+    state.comparison.as_mut().filter(|comparison| matches!(comparison.chosen, Answer::Requested(asked) if asked == ticket))
 }
 
 /// Stores the contents of the file to compare with, or the reason for the failure.
-pub(super) fn read(state: &mut State, result: Result<FileContents, SafeText>) {
-    if let Some(comparison) = &mut state.comparison {
-        comparison.chosen = result.map_or_else(Answer::Failed, |FileContents { analysis, end, complete, .. }| {
-            Answer::Received(ComparedRange { range: files::range(None, end), complete, analysis })
-        });
-    }
+pub(super) fn read(comparison: &mut Comparison, result: Result<FileContents, SafeText>) {
+    comparison.chosen = result.map_or_else(Answer::Failed, |FileContents { analysis, end, complete, .. }| {
+        Answer::Received(ComparedRange { range: files::range(None, end), complete, analysis })
+    });
 }
 
 /// Swaps before and after.

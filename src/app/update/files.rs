@@ -93,22 +93,25 @@ pub(in crate::app) fn close(state: &mut State) -> Vec<Effect> {
 
 /// Requests every file whose range to show differs from what was read.
 pub(in crate::app) fn request_unread(state: &mut State) -> Vec<Effect> {
-    let unread: Vec<usize> = (0..state.files.len()).filter(|index| state.files[*index].ticket.is_none()).collect();
+    let all = 0..state.files.len();
     let request = |index: usize| {
+        if state.files[index].ticket.is_some() {
+            return None;
+        }
         let ticket = state.next_ticket();
         let file = &mut state.files[index];
         file.ticket = Some(ticket);
         file.progress = Some(0);
         let path = file.facts.path.clone();
         match file.facts.kind {
-            FileKind::Trace => Effect::ReadFile { key: file.key, ticket, path, span: file.span() },
+            FileKind::Trace => Some(Effect::ReadFile { key: file.key, ticket, path, span: file.span() }),
             FileKind::Heap => {
                 state.heaps.begin_file(Subject::of(&file.process()), ticket);
-                Effect::ReadHeap { ticket, path }
+                Some(Effect::ReadHeap { ticket, path })
             }
         }
     };
-    unread.into_iter().map(request).collect()
+    all.filter_map(request).collect()
 }
 
 /// Requests the file of the shown recording if its analysis was released while it was not shown.
@@ -125,8 +128,9 @@ pub(in crate::app) fn request_again(state: &mut State) -> Option<Effect> {
 pub(in crate::app) fn progress(state: &mut State, ticket: Ticket, bytes: u64) {
     if let Some(file) = state.files.iter_mut().find(|file| file.ticket == Some(ticket)) {
         file.progress = Some(bytes);
+    } else if let Some(comparison) = comparison::awaiting(state, ticket) {
+        comparison.read = bytes;
     }
-    comparison::progress(state, ticket, bytes);
 }
 
 /// Stores the outcome of reading a heap file. Returns false if no file awaits it.
@@ -142,8 +146,8 @@ pub(super) fn heap_read(state: &mut State, ticket: Ticket, result: &Result<Arc<W
 
 pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<FileContents, SafeText>) {
     let Some(file) = state.files.iter_mut().find(|file| file.ticket == Some(ticket)) else {
-        if comparison::awaits(state, ticket) {
-            return comparison::read(state, result);
+        if let Some(comparison) = comparison::awaiting(state, ticket) {
+            return comparison::read(comparison, result);
         }
         let trouble = result.as_ref().err().cloned();
         if state.recordings.answer(ticket, result)

@@ -55,10 +55,6 @@ pub(in crate::app) fn open_finding(state: &mut State) -> Vec<Effect> {
     finding.map_or_else(Vec::new, |finding| state.open_finding(&finding))
 }
 
-pub(in crate::app) fn focus_details(state: &mut State) {
-    state.focus = Focus::Detail;
-}
-
 /// Opens the tab to the right or left.
 pub(in crate::app) fn switch_tab(state: &mut State, to: Neighbor) {
     state.tab = state.tab.step(to, state.row_kind());

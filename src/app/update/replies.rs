@@ -70,59 +70,54 @@ pub(super) fn environment(state: &mut State, ticket: Ticket, mut result: Result<
 
 /// Applies the reported status of a recording.
 pub(super) fn recording(state: &mut State, recording: Recording) {
-    let subject = Subject::of_recording(&recording);
     let id = recording.id;
-    let (bytes, events, dropped) = (recording.bytes, recording.events, recording.dropped);
-    let cpu_file = recording.cpu_file.clone();
-    let kernel = recording.kernel.clone().map(|kernel| (kernel.to_string(), Stopwatch(recording.elapsed)));
+    let result = match &recording.phase {
+        Phase::Done(outcome) => Some(ended(&recording, outcome)),
+        _ => None,
+    };
     match state.recordings.apply(recording, &state.options.thresholds, state.now.elapsed) {
         RecordingChange::Nothing => return,
         RecordingChange::Numbers if state.pause.is_some() => return,
         RecordingChange::Numbers | RecordingChange::Phase => {}
-        RecordingChange::Ended(outcome) => {
+        RecordingChange::Ended => {
             state.bell = state.options.bell;
             state.flight_options.retain(|(other, _)| *other != id);
             mark_recordings(state);
-            let (level, text) = match kernel {
-                Some((places, elapsed)) => ended_in_kernel(&subject, &outcome, &places, elapsed),
-                None => {
-                    let (level, text) = ended(&subject, &outcome, bytes, events, dropped);
-                    let samples = cpu_file.map(|file| format!(" CPU samples in {}", file.display())).unwrap_or_default();
-                    (level, format!("{text}{samples}"))
-                }
-            };
-            state.notify(level, text);
+            if let Some((level, text)) = result {
+                state.notify(level, text);
+            }
         }
     }
     state.dirty = true;
 }
 
-/// Returns the message for an ended recording whose events went to the kernel.
-fn ended_in_kernel(subject: &Subject, outcome: &Outcome, places: &str, elapsed: Stopwatch) -> (Level, String) {
-    let trouble = outcome.trouble.as_deref().map(|trouble| format!(" {trouble}")).unwrap_or_default();
-    match outcome.stopped_by {
-        StoppedBy::Error => (Level::Error, format!("{subject}: cannot write events to {places}.{trouble}")),
-        StoppedBy::TargetExit => (Level::Warning, format!("{subject} exited while writing to {places}.{trouble}")),
-        _ if trouble.is_empty() => (Level::Success, format!("{subject} wrote to {places} for {elapsed}.")),
-        _ => (Level::Warning, format!("{subject} wrote to {places} for {elapsed}.{trouble}")),
-    }
-}
-
 /// Returns the message for an ended recording.
-fn ended(subject: &Subject, outcome: &Outcome, bytes: u64, events: u64, dropped: u64) -> (Level, String) {
+fn ended(recording: &Recording, outcome: &Outcome) -> (Level, String) {
+    let subject = Subject::of_recording(recording);
     let trouble = outcome.trouble.as_deref().map(|trouble| format!(" {trouble}")).unwrap_or_default();
+    if let Some(kernel) = &recording.kernel {
+        let elapsed = Stopwatch(recording.elapsed);
+        return match outcome.stopped_by {
+            StoppedBy::Error => (Level::Error, format!("{subject}: cannot write events to {kernel}.{trouble}")),
+            StoppedBy::TargetExit => (Level::Warning, format!("{subject} exited while writing to {kernel}.{trouble}")),
+            _ if trouble.is_empty() => (Level::Success, format!("{subject} wrote to {kernel} for {elapsed}.")),
+            _ => (Level::Warning, format!("{subject} wrote to {kernel} for {elapsed}.{trouble}")),
+        };
+    }
+    let samples = recording.cpu_file.as_ref().map(|file| format!(" CPU samples in {}", file.display())).unwrap_or_default();
     let Some(file) = &outcome.file else {
-        return (Level::Error, format!("{subject}: nothing was recorded.{trouble}"));
+        return (Level::Error, format!("{subject}: nothing was recorded.{trouble}{samples}"));
     };
-    let loss = if dropped > 0 { format!(", {} dropped", Count(dropped)) } else { String::new() };
-    let what = format!("{}, {}{loss}, in {}", Bytes(bytes), Counted(events, "event"), file.display());
-    match (outcome.stopped_by, outcome.complete) {
+    let loss = if recording.dropped > 0 { format!(", {} dropped", Count(recording.dropped)) } else { String::new() };
+    let what = format!("{}, {}{loss}, in {}", Bytes(recording.bytes), Counted(recording.events, "event"), file.display());
+    let (level, text) = match (outcome.stopped_by, outcome.complete) {
         (StoppedBy::Error, _) => (Level::Error, format!("{subject}: the recording failed.{trouble} Kept: {what}")),
         (StoppedBy::TargetExit, _) => (Level::Warning, format!("{subject} exited while being recorded.{trouble} Kept: {what}")),
         (StoppedBy::Event, true) => (Level::Success, format!("{subject}: stop event received. Recorded {what}.{trouble}")),
         (_, false) => (Level::Warning, format!("{subject}: recorded, but the end is missing.{trouble} Kept: {what}")),
         (_, true) => (Level::Success, format!("{subject}: recorded {what}.{trouble}")),
-    }
+    };
+    (level, text + &samples)
 }
 
 pub(super) fn tracepoints_missing(state: &mut State, key: ProcessKey, missing: Vec<SafeText>) {

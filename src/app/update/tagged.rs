@@ -10,9 +10,7 @@ use super::{process, watching};
 
 /// Starts recording the tagged processes that are not being recorded, or stops all if all are. Without tags, applies to the selected process.
 pub(in crate::app) fn toggle_trace(state: &mut State) -> Vec<Effect> {
-    let tagged = state.tagged();
-    let waiting: Vec<_> = tagged.iter().copied().filter(|key| !state.recordings.is_recording(*key)).collect();
-    let keys = if waiting.is_empty() { tagged } else { waiting };
+    let keys = off_or_all(state, |key| state.recordings.is_recording(key));
     for_each(state, keys, status::trace, process::toggle_trace)
 }
 
@@ -24,9 +22,7 @@ pub(in crate::app) fn why_slow(state: &mut State) -> Vec<Effect> {
 
 /// Watches the tagged processes that are not watched, or unwatches all if all are. Without tags, applies to the selected process.
 pub(in crate::app) fn toggle_watch(state: &mut State) -> Vec<Effect> {
-    let tagged = state.tagged();
-    let waiting: Vec<_> = tagged.iter().copied().filter(|key| state.watches.of(*key).is_none()).collect();
-    let keys = if waiting.is_empty() { tagged } else { waiting };
+    let keys = off_or_all(state, |key| state.watches.of(key).is_some());
     for_each(state, keys, status::watch, watching::toggle)
 }
 
@@ -39,6 +35,12 @@ pub(in crate::app) fn start_trace(state: &mut State, subject: Subject, options: 
     for_each(state, keys, status::attachable, |state| {
         state.selected_subject().map(|subject| process::start_trace(state, subject, options.clone())).unwrap_or_default()
     })
+}
+
+/// Returns the tagged processes for which something is off; all of them if it is on for each.
+fn off_or_all(state: &State, is_on: impl Fn(ProcessKey) -> bool) -> Vec<ProcessKey> {
+    let (on, off): (Vec<_>, Vec<_>) = state.tagged().into_iter().partition(|key| is_on(*key));
+    if off.is_empty() { on } else { off }
 }
 
 /// Applies an action to each process as if it were selected, or to the selected one if there are none. Refusals are counted and reported with one

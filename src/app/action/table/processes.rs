@@ -8,10 +8,13 @@ use crate::app::action::places::{LIST, PANES};
 use crate::app::action::{Action, Entry, Key, status, table};
 use crate::app::action::{ENTER, ESC, FILTER};
 use crate::app::cursor::Neighbor::{Next, Previous};
+use crate::app::pane::Focus;
 use crate::app::update::panes;
 
 pub(super) const ENTRIES: &[Entry] = &[
-    table(Action::Open, &[ENTER], "details", "Focus details.", LIST, Do(panes::focus_details)).hint(85).when(status::selected),
+    table(Action::Open, &[ENTER], "details", "Focus details.", LIST, Do(|state| state.focus = Focus::Detail))
+        .hint(85)
+        .when(status::selected),
     table(Action::Filter, &[char('/')], "filter", FILTER, LIST, Do(panes::filter_processes)).hint(75),
     table(Action::Back, &[ESC], "clear", "Clear the filter, dismiss an error, or go back to the processes.", LIST, Emit(panes::back))
         .hint(70)

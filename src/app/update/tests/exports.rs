@@ -1,14 +1,10 @@
+use super::forms::form;
 use crate::app::action::Context;
-use crate::app::dialog::{Field, Form, Overlay};
+use crate::app::dialog::Field;
 use crate::app::test_app::{TestApp, recording};
 use crate::app::{Effect, ExportRequest, JobResult, Msg};
 use crate::model::{Phase, Recording, TraceFormat};
 use crate::ui::tests::scenes::opened;
-
-fn form(app: &TestApp) -> &Form {
-    let Some(Overlay::Form(form)) = &app.state.overlay else { panic!("{:?}", app.state.overlay) };
-    form
-}
 
 /// Returns source, destination and format of the last requested export.
 fn requested_export(app: &mut TestApp) -> (String, String, TraceFormat) {
