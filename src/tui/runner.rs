@@ -201,12 +201,12 @@ impl Runner {
                 let waiting: Vec<_> = resume.iter().filter_map(|key| self.processes.get(key).cloned()).collect();
                 let (clients, wake) = (self.clients.clone(), Arc::clone(&self.wake));
                 self.spawn(async move {
-                    let result = match clients {
-                        Some(clients) => close_port(&clients, &waiting).await.map(|()| JobResult::default()),
-                        None => Ok(JobResult::default()),
+                    let closed = match clients {
+                        Some(clients) => close_port(&clients, &waiting).await,
+                        None => Ok(()),
                     };
                     wake.notify_one();
-                    Msg::job_done(ticket, result)
+                    Msg::job_done(ticket, closed.map(|()| JobResult::default()))
                 });
             }
             Effect::CleanUp { folders, ticket } => {
@@ -228,11 +228,12 @@ impl Runner {
             Effect::Resume { key, ticket } => {
                 let clients = self.clients.clone();
                 self.spawn_job(key, ticket, move |_, process| async move {
-                    let resumed = match clients {
-                        Some(clients) => clients.resume(&process).await,
-                        None => None,
-                    };
-                    resumed.unwrap_or(Ok(())).map(|()| JobResult::default()).map_err(|error| error.to_string())
+                    if let Some(clients) = clients
+                        && let Some(Err(error)) = clients.resume(&process).await
+                    {
+                        return Err(error.to_string());
+                    }
+                    Ok(JobResult::default())
                 });
             }
             Effect::Copy { text, label } => {

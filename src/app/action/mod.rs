@@ -120,22 +120,23 @@ pub enum Action {
 }
 }
 
-listed! {
-/// Help section that lists an action, in the order of the help.
+/// Help section that lists an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
-    Process,
+    Move,
     Table,
     Details,
     Files,
-    Move,
+    Process,
     Program,
     /// Dialogs, lists and text fields.
     Dialogs,
 }
-}
 
 impl Group {
+    /// All groups, in the order of the help.
+    pub const ALL: [Self; 7] = [Self::Process, Self::Table, Self::Details, Self::Files, Self::Move, Self::Program, Self::Dialogs];
+
     pub fn title(self) -> &'static str {
         match self {
             Self::Move => "Moving",

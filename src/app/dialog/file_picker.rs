@@ -14,25 +14,6 @@ pub enum FileUse {
     Compare,
 }
 
-#[derive(Debug)]
-pub struct FilePicker {
-    pub purpose: FileUse,
-    /// Whether the first line offers another range of the open file.
-    pub(in crate::app) ranges: bool,
-    pub files: Vec<TraceFile>,
-}
-
-impl FilePicker {
-    pub(super) fn len(&self) -> usize {
-        self.files.len() + usize::from(self.ranges)
-    }
-
-    /// Returns the file of a line; `None` for the line that stands for another range of the open file.
-    pub(in crate::app) fn file(&self, item: usize) -> Option<&TraceFile> {
-        self.files.get(item.checked_sub(usize::from(self.ranges))?)
-    }
-}
-
 impl State {
     /// Returns the local date and time at which the recording started or the heap was written; empty if unknown.
     pub(in crate::app) fn recorded_at(&self, file: &TraceFile) -> String {

@@ -27,13 +27,13 @@ use std::fmt;
 use crate::analysis::Filter;
 use crate::app::OutputView;
 use crate::app::help::Help;
-use crate::model::{Process, ProcessKey, Recording, SafeText};
+use crate::model::{Process, ProcessKey, Recording, SafeText, TraceFile};
 
 pub use chooser::Chooser;
 pub use control::Change;
 pub(super) use control::ControlRequest;
 pub use export::ExportRequest;
-pub use file_picker::{FilePicker, FileUse};
+pub use file_picker::FileUse;
 pub use form::{Choice, Field, Form, Purpose, Question, Reply};
 pub use form_layout::{FormLayout, Line as FormLine};
 pub use launch::ProgramRequest;
@@ -94,7 +94,8 @@ pub enum Pick {
     Actions(Option<Subject>),
     /// Values for a field of a form.
     Values(Chooser),
-    Files(FilePicker),
+    /// Recorded files; `None` stands for another range of the open file.
+    Files(FileUse, Vec<Option<TraceFile>>),
 }
 
 /// A scrollable text.
@@ -136,7 +137,7 @@ impl Overlay {
             Self::List(_, Pick::Actions(subject)) => subject.as_ref(),
             Self::Form(form) | Self::List(_, Pick::Values(Chooser { form, .. })) => form.subject.as_ref(),
             Self::Help(help) => help.beneath.as_ref().and_then(|beneath| beneath.subject()),
-            Self::Messages(_) | Self::Output(_) | Self::List(_, Pick::Palette(_) | Pick::Copy(_) | Pick::Files(_)) => None,
+            Self::Messages(_) | Self::Output(_) | Self::List(_, Pick::Palette(_) | Pick::Copy(_) | Pick::Files(..)) => None,
         }
     }
 }

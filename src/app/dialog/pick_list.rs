@@ -173,9 +173,9 @@ impl State {
                 let detail = Box::new(move |item: usize| line(&items[item].1));
                 Draft { title: chooser.title().to_owned(), width: 104, lines: 3, detail, table, names: "NAME" }
             }
-            Pick::Files(picker) => {
-                let file = |item: &usize| picker.file(*item);
-                let table = table(picker.len())
+            Pick::Files(purpose, files) => {
+                let file = |item: &usize| files[*item].as_ref();
+                let table = table(files.len())
                     .column("NAME", 0, Fit::Left, move |item| match file(item) {
                         Some(file) => Cell::new(&*file.name(), Role::Strong),
                         None => Cell::new("another range of this file", Role::Accent),
@@ -185,7 +185,7 @@ impl State {
                     .column("PROCESS", 8, Fit::Right, move |item| {
                         Cell::known(file(item).map(|file| file.process_id).filter(|pid| *pid != 0), Role::Dim)
                     });
-                let detail = move |item| match picker.file(item) {
+                let detail = move |item: usize| match file(&item) {
                     Some(file) => line(&file.path.to_string_lossy()),
                     None => {
                         let [back, forward, start] = [Action::Earlier, Action::Later, Action::Mark].map(|action| self.key(action));
@@ -194,7 +194,7 @@ impl State {
                         ))
                     }
                 };
-                let title = match picker.purpose {
+                let title = match purpose {
                     FileUse::Open => "Open a recorded file or a heap file",
                     FileUse::Compare => "Compare with",
                 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{comparison, heap, process, replies, watching};
 use crate::app::action::Action;
-use crate::app::dialog::{FilePicker, FileUse, ListState, Overlay, Palette, Pick, Subject};
+use crate::app::dialog::{FileUse, ListState, Overlay, Palette, Pick, Subject};
 use crate::app::toast::Level;
 use crate::app::{Effect, RowKind, State, Ticket, WalkedHeap};
 use crate::model::{FileContents, FileKind, Outcome, Phase, Recording, SafeText, StoppedBy, TraceFile};
@@ -48,8 +48,8 @@ pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceF
     let open = state.open_file().map(|file| &file.facts.path);
     let is_same = |file: &TraceFile| file.kind == FileKind::Heap && open == Some(&file.path);
     let fits = |file: &TraceFile| purpose == FileUse::Open || of == RowKind::File(file.kind) && !is_same(file);
-    let files: Vec<_> = files.into_iter().filter(fits).collect();
-    if files.is_empty() && !ranges {
+    let files: Vec<_> = ranges.then_some(None).into_iter().chain(files.into_iter().filter(fits).map(Some)).collect();
+    if files.is_empty() {
         let key = state.key(Action::Trace);
         let text = match purpose {
             FileUse::Open => format!(
@@ -59,20 +59,19 @@ pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceF
         };
         state.notify(Level::Info, text);
     } else if state.overlay.is_none() && state.line.is_none() && state.pending_quit.is_none() {
-        state.overlay = Some(Overlay::List(ListState::default(), Pick::Files(FilePicker { purpose, ranges, files })));
+        state.overlay = Some(Overlay::List(ListState::default(), Pick::Files(purpose, files)));
     }
 }
 
-/// Opens the chosen file, or compares with it.
-pub(in crate::app) fn picked(state: &mut State, picker: &FilePicker, item: usize) -> Vec<Effect> {
-    match (picker.purpose, picker.file(item)) {
-        (FileUse::Compare, Some(file)) if file.kind == FileKind::Heap => heap::compare(state, file),
-        (FileUse::Compare, file) => comparison::begin(state, file),
-        (FileUse::Open, Some(file)) => {
-            state.open_additional_file(file.clone());
+/// Opens the chosen file, or compares with it, or with another range if there is none.
+pub(in crate::app) fn picked(state: &mut State, purpose: FileUse, file: Option<TraceFile>) -> Vec<Effect> {
+    match (purpose, file) {
+        (FileUse::Compare, Some(file)) if file.kind == FileKind::Heap => heap::compare(state, &file),
+        (FileUse::Compare, file) => comparison::begin(state, file.as_ref()),
+        (FileUse::Open, file) => {
+            file.into_iter().for_each(|file| state.open_additional_file(file));
             Vec::new()
         }
-        (FileUse::Open, None) => Vec::new(),
     }
 }
 

@@ -84,7 +84,10 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         Msg::WatchReport { ticket, counters, cpu } => watching::apply(state, ticket, counters, cpu),
         Msg::WatchEnded { ticket, trouble } => watching::ended(state, ticket, trouble),
         Msg::Launched { ticket, recording } => effects.push(process::launched(state, ticket, *recording)),
-        Msg::ProgramOutput { ticket, lines } => process::program_output(state, ticket, lines),
+        Msg::ProgramOutput { ticket, lines } => {
+            overlays::show_output(state, Some(ticket), &lines);
+            state.jobs.apply(ticket, lines);
+        }
         Msg::JobStalled { ticket, notice } => {
             if state.jobs.find(ticket).is_some_and(Job::is_running) {
                 state.notify(Level::Warning, notice);

@@ -73,7 +73,7 @@ pub(in crate::app) fn accept(state: &mut State) -> Vec<Effect> {
             state.overlay = Some(chooser.accept(&list.chosen, picked));
             Vec::new()
         }
-        Pick::Files(picker) => files::picked(state, &picker, picked),
+        Pick::Files(purpose, mut files) => files::picked(state, purpose, files.swap_remove(picked)),
         Pick::Copy(items) => {
             let item = items.into_iter().nth(picked);
             item.map(|item| Effect::Copy { text: item.text, label: item.label.to_owned() }).into_iter().collect()

@@ -1,16 +1,13 @@
 //! Recordings of a process.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::app::dialog::Subject;
 use crate::app::toast::Level;
 use crate::app::{Effect, Focus, State, Tab, Ticket, TrackedRecording};
 use crate::clr::SLOW_PROFILE;
-use crate::model::{Recording, RecordingId, SafeText, Scheduling, TraceOptions};
-
-use super::overlays;
+use crate::model::{Recording, RecordingId, Scheduling, TraceOptions};
 
 /// Stops the recording of the selected process, or starts one. A tab that shows the contents of recordings stays open.
 pub(in crate::app) fn toggle_trace(state: &mut State) -> Vec<Effect> {
@@ -109,12 +106,6 @@ pub(in crate::app) fn save(state: &mut State) -> Vec<Effect> {
 pub(in crate::app) fn abandon(state: &mut State) -> Vec<Effect> {
     let stopping = state.shown_recording().filter(|tracked| tracked.is_stopping());
     stopping.map(|tracked| Effect::AbandonTrace { id: tracked.value.id }).into_iter().collect()
-}
-
-/// Stores the output of a started program.
-pub(in crate::app) fn program_output(state: &mut State, ticket: Ticket, lines: Arc<[SafeText]>) {
-    overlays::show_output(state, Some(ticket), &lines);
-    state.jobs.apply(ticket, lines);
 }
 
 /// Begins the recording of a started program.
