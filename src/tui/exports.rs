@@ -1,4 +1,4 @@
-//! Exports of recorded files, each on a thread of the blocking pool.
+//! Exports of recorded files.
 
 use std::collections::HashSet;
 
@@ -8,14 +8,7 @@ use crate::app::{ExportRequest, JobResult, Msg, Ticket};
 use crate::session::{self, Destination, ExportOptions, ExportPart};
 
 /// Exports a file and reports its progress. Gives up when the receiver is dropped.
-pub(super) fn start(request: ExportRequest, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
-    tokio::task::spawn_blocking(move || {
-        // The receiver is gone once the dashboard has quit.
-        let _ = inbox.blocking_send(Msg::job_done(ticket, export(request, ticket, &inbox)));
-    });
-}
-
-fn export(request: ExportRequest, ticket: Ticket, inbox: &mpsc::Sender<Msg>) -> Result<JobResult, String> {
+pub(super) fn export(request: ExportRequest, ticket: Ticket, inbox: &mpsc::Sender<Msg>) -> Result<JobResult, String> {
     let ExportRequest { source, destination, format, span } = request;
     let mut reported = 0;
     let mut on_progress = |bytes: u64, total: u64| {

@@ -108,21 +108,17 @@ impl Heaps {
         }
     }
 
-    /// Writes the objects of the latest walk to a new file.
-    pub(super) fn write(&self, walk: Ticket, destination: PathBuf, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
+    /// Returns work that writes the objects of the latest walk to a new file.
+    pub(super) fn write(&self, walk: Ticket, destination: PathBuf) -> impl FnOnce() -> Result<JobResult, String> + use<> {
         let latest = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone().filter(|latest| latest.ticket == walk);
-        tokio::task::spawn_blocking(move || {
-            let result = latest.ok_or("another heap was walked since then: walk this one again".to_owned()).and_then(|latest| {
-                let file = HeapFile::create(&destination).map_err(|error| error.to_string())?;
-                let HeapWalk { graph, heap, .. } = &latest.walk;
-                let written = file.write(graph.clone(), heap, &latest.process).map_err(|error| error.to_string())?;
-                let bytes = written.as_ref().and_then(|path| path.metadata().ok()).map(|facts| facts.len());
-                let files = written.iter().map(|path| SafeText::new(&path.to_string_lossy())).collect();
-                Ok(JobResult { files, bytes, note: None })
-            });
-            // The receiver is gone once the dashboard has quit.
-            let _ = inbox.blocking_send(Msg::job_done(ticket, result));
-        });
+        move || {
+            let latest = latest.ok_or("another heap was walked since then: walk this one again")?;
+            let file = HeapFile::create(&destination).map_err(|error| error.to_string())?;
+            let HeapWalk { graph, heap, .. } = &latest.walk;
+            let written = file.write(graph.clone(), heap, &latest.process).map_err(|error| error.to_string())?;
+            let bytes = written.as_ref().and_then(|path| path.metadata().ok()).map(|facts| facts.len());
+            Ok(JobResult { files: written.iter().map(|path| SafeText::from_path(path)).collect(), bytes, note: None })
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use foldhash::HashMap;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::clipboard::Desktop;
-use super::exports;
+use super::exports::export;
 use super::files::Files;
 use super::heaps::Heaps;
 use super::kernel;
@@ -126,7 +126,7 @@ impl Runner {
             },
             Effect::ReadHeap { ticket, path } => self.heaps.read(path, ticket, self.inbox.clone()),
             Effect::CancelHeapWalk { ticket } => self.heaps.cancel(ticket),
-            Effect::WriteHeap { walk, destination, ticket } => self.heaps.write(walk, destination, ticket, self.inbox.clone()),
+            Effect::WriteHeap { walk, destination, ticket } => self.spawn_work(ticket, self.heaps.write(walk, destination)),
             Effect::StartTrace { id, key, options } => {
                 if let Err(reason) = self.start_trace(id, key, *options) {
                     self.send(Msg::TraceFailed { id, reason: reason.into() });
@@ -140,15 +140,10 @@ impl Runner {
             Effect::StopTrace { id } => self.recordings.request(id, StopRequest::Stop),
             Effect::AbandonTrace { id } => self.recordings.request(id, StopRequest::Abandon),
             Effect::ReadFile { key, ticket, path, span } => self.files.read(key, path, span, ticket, self.inbox.clone()),
-            Effect::FindFiles { known, ticket } => {
-                let inbox = self.inbox.clone();
-                tokio::task::spawn_blocking(move || {
-                    let folder = std::env::current_dir().unwrap_or_default();
-                    let files = session::recorded_files(&known, &folder);
-                    // The receiver is gone once the dashboard has quit.
-                    let _ = inbox.blocking_send(Msg::FilesFound { ticket, files });
-                });
-            }
+            Effect::FindFiles { known, ticket } => self.spawn(async move {
+                let files = blocking(move || session::recorded_files(&known, &std::env::current_dir().unwrap_or_default())).await;
+                Msg::FilesFound { ticket, files: files.unwrap_or_default() }
+            }),
             Effect::ReadLog => self.send(Msg::OwnLog(log::latest().into())),
             Effect::FindFreeName { proposed, here } => {
                 let inbox = self.inbox.clone();
@@ -159,7 +154,10 @@ impl Runner {
                     }
                 });
             }
-            Effect::Export { request, ticket } => exports::start(request, ticket, self.inbox.clone()),
+            Effect::Export { request, ticket } => {
+                let inbox = self.inbox.clone();
+                self.spawn_work(ticket, move || export(request, ticket, &inbox));
+            }
             Effect::Watch { key, ticket, meters } => match self.client_of(key) {
                 Ok((client, process)) => {
                     let watch = WatchOptions { process, interval: self.interval, meters };
@@ -211,10 +209,10 @@ impl Runner {
             }
             Effect::CleanUp { folders, ticket } => {
                 let wake = Arc::clone(&self.wake);
-                self.spawn(async move {
-                    let removed = blocking(move || clean_up(&folders)).await;
+                self.spawn_work(ticket, move || {
+                    let removed = clean_up(&folders);
                     wake.notify_one();
-                    Msg::job_done(ticket, removed.unwrap_or_else(Err))
+                    removed
                 });
             }
             Effect::ServeProducer { targets, profiles, ticket } => match self.directory() {
@@ -317,6 +315,11 @@ impl Runner {
         self.spawn_query(key, job, move |result| Msg::job_done(ticket, result));
     }
 
+    /// Spawns a job that blocks its thread, and reports its result.
+    fn spawn_work(&self, ticket: Ticket, work: impl FnOnce() -> Result<JobResult, String> + Send + 'static) {
+        self.spawn(async move { Msg::job_done(ticket, blocking(work).await.unwrap_or_else(Err)) });
+    }
+
     fn send(&self, msg: Msg) {
         self.spawn(async { msg });
     }
@@ -334,4 +337,20 @@ impl Runner {
 /// Runs blocking work on the pool of threads for that, and returns its panic as an error.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, String> {
     tokio::task::spawn_blocking(work).await.map_err(|panicked| panicked.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_job_that_panics_has_failed() {
+        let (inbox, mut messages) = mpsc::channel(9);
+        let runner = Runner::new(None, Duration::ZERO, OutputName::default(), SecretPatterns::default(), Arc::default(), inbox);
+        runner.spawn_work(Ticket(1), || panic!("no export"));
+        match messages.recv().await {
+            Some(Msg::JobDone { ticket: Ticket(1), result: Err(why) }) => assert!(why.contains("no export"), "{why}"),
+            other => panic!("{other:?}"),
+        }
+    }
 }

@@ -228,36 +228,12 @@ impl Entry {
 /// Help text for every filter: the syntax.
 const FILTER: &str = "Filter rows: words, !excluded words, column:word.";
 
-const fn new(
-    action: Action,
-    keys: &'static [Key],
-    label: &'static str,
-    help: &'static str,
-    places: Places,
-    group: Group,
-    run: Run,
-) -> Entry {
-    Entry {
-        action,
-        keys,
-        label,
-        help,
-        places,
-        group,
-        label_now: None,
-        hint: 0,
-        changes: false,
-        is_for_tagged: false,
-        valid: status::always,
-        run,
-    }
-}
-
 /// Defines one entry constructor per group.
 macro_rules! groups {
     ($($name:ident: $group:ident),*) => {
         $(pub(super) const fn $name(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
-            new(action, keys, label, help, places, Group::$group, run)
+            let (group, valid) = (Group::$group, status::always);
+            Entry { action, keys, label, help, places, group, label_now: None, hint: 0, changes: false, is_for_tagged: false, valid, run }
         })*
     };
 }
@@ -265,7 +241,7 @@ macro_rules! groups {
 groups!(acts: Process, table: Table, details: Details, moves: Move, program: Program, dialogs: Dialogs);
 
 const fn files(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, run: Run) -> Entry {
-    new(action, keys, label, help, PANES, Group::Files, run).when(view_status::has_range)
+    Entry { group: Group::Files, ..program(action, keys, label, help, PANES, run) }.when(view_status::has_range)
 }
 
 impl Entry {
