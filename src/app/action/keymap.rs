@@ -37,26 +37,24 @@ impl Action {
 
     /// Returns all actions whose keys can be changed, in table order.
     pub fn rebindable() -> Vec<Self> {
-        let mut all: Vec<Self> = Vec::new();
-        for entry in TABLE.iter().filter(|entry| !entry.keys.contains(&Key::Digit)) {
-            if !all.contains(&entry.action) {
-                all.push(entry.action);
-            }
-        }
-        all
+        distinct(TABLE.iter().filter(|entry| !entry.keys.contains(&Key::Digit)).map(|entry| entry.action))
     }
 
     /// Returns the default keys that can be replaced.
     pub fn default_keys(self) -> Vec<Key> {
-        let mut all: Vec<Key> = Vec::new();
         let keys = TABLE.iter().filter(|entry| entry.action == self).flat_map(|entry| entry.keys);
-        for key in keys.filter(|key| !key.is_fixed()) {
-            if !all.contains(key) {
-                all.push(*key);
-            }
+        distinct(keys.copied().filter(|key| !key.is_fixed()))
+    }
+}
+
+/// Collects items in order, without repetitions.
+fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    items.fold(Vec::new(), |mut all, item| {
+        if !all.contains(&item) {
+            all.push(item);
         }
         all
-    }
+    })
 }
 
 impl KeyMap {

@@ -122,10 +122,9 @@ impl Form {
     fn read(&self) -> (TraceOptions, Vec<(usize, String)>) {
         let mut wrong = Vec::new();
         fn optional<T>(form: &Form, at: usize, wrong: &mut Vec<(usize, String)>, parse: impl Fn(&str) -> Result<T, String>) -> Option<T> {
-            let text = Some(form.typed(at)).filter(|text| !text.is_empty() && form.questions[at].refused.is_none())?;
-            parse(text).map_err(|problem| wrong.push((at, problem))).ok()
+            parse(form.answer(at)?).map_err(|problem| wrong.push((at, problem))).ok()
         }
-        let list = |at: usize| if self.questions[at].refused.is_none() { words(self.typed(at)) } else { Vec::new() };
+        let list = |at: usize| self.answer(at).map(words).unwrap_or_default();
         let (providers, event_ids, tracepoints) = (list(PROVIDERS), list(EVENT_IDS), list(TRACEPOINTS));
         let profiles = words(&self.typed(PROFILES).replace(',', " "));
         wrong.extend(profiles.iter().find_map(|name| profile(name).err()).map(|error| (PROFILES, error.to_string())));
@@ -184,6 +183,11 @@ impl Form {
         matches!(self.purpose, Purpose::Trace(_)) && self.chooses_second(FULL)
     }
 
+    /// Returns the text typed for a question that applies, unless it is empty.
+    fn answer(&self, question: usize) -> Option<&str> {
+        Some(self.typed(question)).filter(|text| !text.is_empty() && self.questions[question].refused.is_none())
+    }
+
     fn chooses_second(&self, question: usize) -> bool {
         self.chosen(question) == 1 && self.questions[question].refused.is_none()
     }
@@ -212,8 +216,7 @@ impl Form {
             Purpose::Export(_) => return self.propose_path(),
             _ => return,
         }
-        let to_kernel = !self.typed(TRACEPOINTS).is_empty() && self.questions[TRACEPOINTS].refused.is_none();
-        self.refuse(&OF_STREAMS, NO_STREAM, to_kernel);
+        self.refuse(&OF_STREAMS, NO_STREAM, self.answer(TRACEPOINTS).is_some());
         self.refuse(&NOT_WITH_SCHEDULING, WITH_SCHEDULING, self.chooses_second(SCHEDULING));
         let (options, wrong) = self.read();
         for (at, question) in self.questions.iter_mut().enumerate() {
