@@ -165,7 +165,7 @@ pub(in crate::app) fn export(state: &mut State) {
 fn export_form(state: &State) -> Option<Form> {
     let subject = state.selected_subject()?;
     if let Some(file) = state.open_file() {
-        return Some(Form::export(subject, file.path(), file.span(), false, state.now));
+        return Some(Form::export(subject, file.facts.path.clone(), file.span(), false, state.now));
     }
     let (source, grows) = state.shown_recording()?.written()?;
     Some(Form::export(subject, source, None, grows, state.now))
