@@ -1,7 +1,7 @@
 //! `heap TARGET` and `heap FILE`: the objects on the heap, by type.
 
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -117,9 +117,9 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
     if let Err(why @ (Unfinished::Cut(_) | Unfinished::NotStopped(_))) = &ended {
         print::message(format_args!("{}: {why}", display_name(&process)));
     }
-    let written = file.map_or(Ok(None), |file| file.write(graph, &heap, &process));
+    let written = file.map(|file| file.write(graph, &heap, &process)).transpose();
     let (path, failure) = match written {
-        Ok(path) => (path.map(|path: PathBuf| SafeText::from_path(&path)), None),
+        Ok(path) => (path.map(|path| SafeText::from_path(&path)), None),
         Err(HeapFileError::Output(error)) => (None, Some(output_error(error))),
         Err(error) => (None, Some(Failure::failed(error))),
     };

@@ -16,20 +16,12 @@ pub(super) async fn run(host: &Host, Salvage { files: paths, output: out, names:
         Failure::new(exit, error)
     })?;
     let mut notes = Vec::new();
-    let written = async {
-        let has_rundown = salvage(paths, &mut file, &mut notes)?;
-        if *wants_names {
-            notes.push(names::append(host, output.partial(), &mut file).await?);
-        } else if !has_rundown {
-            notes.push(NO_RUNDOWN.to_owned());
-            notes.extend(names::names_hint(host, output.partial(), paths));
-        }
-        Ok(())
-    };
-    let written: Result<(), Failure> = written.await;
-    if let Err(failure) = written {
-        output.discard();
-        return Err(failure);
+    let has_rundown = salvage(paths, &mut file, &mut notes)?;
+    if *wants_names {
+        notes.push(names::append(host, output.partial(), &mut file).await?);
+    } else if !has_rundown {
+        notes.push(NO_RUNDOWN.to_owned());
+        notes.extend(names::names_hint(host, output.partial(), paths));
     }
     let kept = output.persist().map_err(Failure::failed)?;
     notes.iter().for_each(print::message);

@@ -110,13 +110,7 @@ pub fn export(
         Destination::File(path) => {
             let (output, file) = OutputFile::create(path).map_err(OutputError::without_salvage)?;
             let mut out = BufWriter::with_capacity(256 * 1024, &file);
-            let written = match write(recordings, options, &mut out, should_continue) {
-                Ok(written) => written,
-                Err(error) => {
-                    output.discard();
-                    return Err(error);
-                }
-            };
+            let written = write(recordings, options, &mut out, should_continue)?;
             match written.and_then(|passes| file.sync_all().map(|()| passes)) {
                 Ok(passes) => {
                     output.persist()?;

@@ -17,7 +17,7 @@ use crate::net::files;
 /// A file written after the walk is complete, and removed if the walk fails.
 #[derive(Debug)]
 pub struct HeapFile {
-    output: Option<OutputFile>,
+    output: OutputFile,
     file: File,
     /// Perfetto trace instead of `.gcdump`.
     is_trace: bool,
@@ -48,14 +48,14 @@ impl HeapFile {
     pub fn create(path: &Path) -> Result<Self, OutputError> {
         let (output, file) = OutputFile::create(path).map_err(OutputError::without_salvage)?;
         let is_trace = path.extension().is_some_and(|extension| extension == "perfetto-trace");
-        Ok(Self { output: Some(output), file, is_trace })
+        Ok(Self { output, file, is_trace })
     }
 
     /// Writes the graph of a complete walk, and gives the file its final name.
     ///
     /// # Errors
     /// [`HeapFileError`].
-    pub fn write(mut self, graph: HeapGraph, heap: &HeapSnapshot, process: &Process) -> Result<Option<PathBuf>, HeapFileError> {
+    pub fn write(mut self, graph: HeapGraph, heap: &HeapSnapshot, process: &Process) -> Result<PathBuf, HeapFileError> {
         if !heap.has_all_references() {
             return Err(HeapFileError::Incomplete);
         }
@@ -71,15 +71,7 @@ impl HeapFile {
         out.flush()?;
         drop(out);
         self.file.sync_all()?;
-        Ok(self.output.take().map(OutputFile::persist).transpose()?)
-    }
-}
-
-impl Drop for HeapFile {
-    fn drop(&mut self) {
-        if let Some(output) = self.output.take() {
-            output.discard();
-        }
+        Ok(self.output.persist()?)
     }
 }
 

@@ -72,12 +72,13 @@ impl OutputError {
     }
 }
 
-/// A file that is being written.
+/// A file that is being written. Dropping it removes the file, unless it has its final name or is to be kept.
 #[derive(Debug)]
 pub struct OutputFile {
     path: PathBuf,
     partial: PathBuf,
     id: FileId,
+    is_kept: bool,
     /// Kept open so that its file id is not reused.
     _file: File,
 }
@@ -100,7 +101,7 @@ impl OutputFile {
         })?;
         let facts = FileId::of(&file).and_then(|id| Ok((id, file.try_clone()?)));
         let (id, other) = facts.map_err(|reason| OutputError::new(&partial, reason))?;
-        Ok((Self { path: path.to_owned(), partial, id, _file: other }, file))
+        Ok((Self { path: path.to_owned(), partial, id, is_kept: false, _file: other }, file))
     }
 
     /// Path of the file while it is being written, and afterwards if it is never completed.
@@ -108,12 +109,19 @@ impl OutputFile {
         &self.partial
     }
 
+    /// Keeps the file under its partial name, whatever happens from now on.
+    pub(super) fn keep(&mut self) {
+        self.is_kept = true;
+    }
+
     /// Leaves the file under its partial name.
     ///
     /// # Errors
     /// [`OutputError::Lost`] if the file is no longer at that path.
-    pub fn keep_partial(self) -> Result<PathBuf, OutputError> {
-        if self.id.is_at(&self.partial) { Ok(self.partial) } else { Err(OutputError::Lost(self.partial)) }
+    pub fn keep_partial(mut self) -> Result<PathBuf, OutputError> {
+        self.keep();
+        let partial = self.partial.clone();
+        if self.id.is_at(&partial) { Ok(partial) } else { Err(OutputError::Lost(partial)) }
     }
 
     /// Renames the file to its final name.
@@ -121,23 +129,29 @@ impl OutputFile {
     /// # Errors
     /// If the path exists by now; the bytes then stay under the partial name. [`OutputError::Lost`] if they do not.
     pub fn persist(self) -> Result<PathBuf, OutputError> {
-        if !self.id.is_at(&self.partial) {
-            return Err(OutputError::Lost(self.partial));
-        }
-        files::rename_new(&self.partial, &self.path).map_err(|reason| OutputError::new(&self.path, reason))?;
-        Ok(self.path)
+        let path = self.path.clone();
+        let partial = self.keep_partial()?;
+        files::rename_new(&partial, &path).map_err(|reason| OutputError::new(&path, reason))?;
+        Ok(path)
     }
 
     /// Takes over the final name of another file, whose contents are included in this one, and discards the other.
-    pub(super) fn replacing(self, other: Self) -> Self {
-        let path = other.path.clone();
+    pub(super) fn replacing(mut self, other: Self) -> Self {
+        self.keep();
+        self.path.clone_from(&other.path);
         other.discard();
-        Self { path, ..self }
+        self
     }
 
-    /// Removes the file, if it has no contents worth keeping.
-    pub fn discard(self) {
-        if self.id.is_at(&self.partial) {
+    /// Removes the file, although it was to be kept.
+    pub(super) fn discard(mut self) {
+        self.is_kept = false;
+    }
+}
+
+impl Drop for OutputFile {
+    fn drop(&mut self) {
+        if !self.is_kept && self.id.is_at(&self.partial) {
             // If this fails, an empty file is left behind, which is harmless.
             let _ = std::fs::remove_file(&self.partial);
         }
@@ -256,7 +270,7 @@ mod tests {
         }
         let (output, _file) = OutputFile::create(&path).unwrap();
         replace();
-        output.discard();
+        drop(output);
         assert_eq!(std::fs::read(&partial).unwrap(), b"another");
     }
 

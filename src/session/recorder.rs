@@ -64,16 +64,10 @@ impl Recorder {
             plan.file = next;
             created = OutputFile::create(&plan.file);
         }
-        let (output, file) = created.map_err(|error| if plan.scheduling.is_some() { error.without_salvage() } else { error })?;
+        let (mut output, file) = created.map_err(|error| if plan.scheduling.is_some() { error.without_salvage() } else { error })?;
         let progress = Arc::new(Progress::new(plan.event_filter.clone()));
         let keep = plan.keep.map(|keep| (keep, output.partial().to_owned()));
-        let (config, cpu, cpu_unavailable) = match sample_cpu(&client, &plan).await {
-            Ok(sampling) => sampling,
-            Err(error) => {
-                output.discard();
-                return Err(error.into());
-            }
-        };
+        let (config, cpu, cpu_unavailable) = sample_cpu(&client, &plan).await?;
         let plan = Plan { config, ..plan };
         let cpu = cpu.map(|CpuSampling { collector, task }| {
             // It cannot be set already.
@@ -81,13 +75,8 @@ impl Recorder {
             task
         });
         let counting = Counting { analyzed: plan.analyzed, stop_on: plan.stop_on.clone(), keep };
-        let (session, scheduling, pump) = match begin(&client, &plan, file, counting, &progress).await {
-            Ok(begun) => begun,
-            Err(error) => {
-                output.discard();
-                return Err(error);
-            }
-        };
+        let (session, scheduling, pump) = begin(&client, &plan, file, counting, &progress).await?;
+        output.keep();
 
         log::note(format_args!("recording of process {} has begun, {}", plan.key.pid, output.partial().display()));
         let (request, requests) = watch::channel(StopRequest::None);

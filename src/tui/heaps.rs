@@ -116,8 +116,8 @@ impl Heaps {
             let file = HeapFile::create(&destination).map_err(|error| error.to_string())?;
             let HeapWalk { graph, heap, .. } = &latest.walk;
             let written = file.write(graph.clone(), heap, &latest.process).map_err(|error| error.to_string())?;
-            let bytes = written.as_ref().and_then(|path| path.metadata().ok()).map(|facts| facts.len());
-            Ok(JobResult { files: written.iter().map(|path| SafeText::from_path(path)).collect(), bytes, note: None })
+            let bytes = written.metadata().ok().map(|facts| facts.len());
+            Ok(JobResult { files: vec![SafeText::from_path(&written)], bytes, note: None })
         }
     }
 }

@@ -22,9 +22,9 @@ const LONGEST_WAIT_NS: i64 = 2_000_000_000;
 /// A file that is being written. It is deleted unless it is finished.
 #[derive(Debug)]
 pub(in crate::session) struct CpuFile {
-    output: Option<OutputFile>,
+    output: OutputFile,
     file: File,
-    trace: Option<CpuTrace>,
+    trace: CpuTrace,
     next_write: Instant,
     /// The first error. Nothing is written after it.
     error: Option<io::Error>,
@@ -47,15 +47,15 @@ impl CpuFile {
         };
         let mut trace = CpuTrace::new(&header, pid, name);
         add_mappings(&mut trace, code);
-        Ok(Self { output: Some(output), file, trace: Some(trace), next_write: Instant::now() + WRITE_INTERVAL, error: None })
+        Ok(Self { output, file, trace, next_write: Instant::now() + WRITE_INTERVAL, error: None })
     }
 
     /// Adds a sample of a thread that was running, or that was blocked for `waited_ns` nanoseconds before it.
     pub(super) fn sample(&mut self, sample: &CpuStack<'_>, waited_ns: Option<u64>) {
-        let Some(trace) = self.trace.as_mut().filter(|_| self.error.is_none()) else { return };
         match waited_ns {
-            None => trace.sample(sample),
-            Some(ns) => trace.wait(sample, ns),
+            _ if self.error.is_some() => {}
+            None => self.trace.sample(sample),
+            Some(ns) => self.trace.wait(sample, ns),
         }
     }
 
@@ -65,18 +65,9 @@ impl CpuFile {
             return;
         }
         self.next_write = Instant::now() + WRITE_INTERVAL;
-        if let Some(trace) = &mut self.trace {
-            add_mappings(trace, code);
-            let bytes = trace.write_until(until_ns - LONGEST_WAIT_NS);
-            self.put(&bytes);
-        }
-    }
-
-    fn put(&mut self, bytes: &[u8]) {
-        if self.error.is_none()
-            && let Err(error) = self.file.write_all(bytes)
-        {
-            self.error = Some(error);
+        if self.error.is_none() {
+            add_mappings(&mut self.trace, code);
+            self.error = self.file.write_all(&self.trace.write_until(until_ns - LONGEST_WAIT_NS)).err();
         }
     }
 
@@ -85,38 +76,26 @@ impl CpuFile {
     /// # Errors
     /// An error message.
     pub(super) fn finish(
-        mut self,
+        self,
         addresses: &[u64],
         symbols: &Symbols,
         code: &NativeCode,
         threads: &[CpuThread],
         losses: &SampleLosses,
     ) -> Result<PathBuf, String> {
-        if let Some(mut trace) = self.trace.take() {
-            let rest = trace.write_until(i64::MAX);
-            self.put(&rest);
+        let Self { output, mut file, mut trace, error, .. } = self;
+        let write = || {
+            error.map_or(Ok(()), Err)?;
+            file.write_all(&trace.write_until(i64::MAX))?;
             add_mappings(&mut trace, code);
             add_names(&mut trace, addresses, symbols);
             threads.iter().for_each(|thread| add_times(&mut trace, thread));
             trace.losses(losses);
-            self.put(&trace.finish());
-        }
-        let written = self.error.take().map_or_else(|| self.file.sync_all(), Err);
-        let Some(output) = self.output.take() else { return Err("no file".to_owned()) };
-        if let Err(error) = written {
-            let words = format!("{}: {error}", output.partial().display());
-            output.discard();
-            return Err(words);
-        }
+            file.write_all(&trace.finish())?;
+            file.sync_all()
+        };
+        write().map_err(|error| format!("{}: {error}", output.partial().display()))?;
         output.persist().map_err(|error| error.to_string())
-    }
-}
-
-impl Drop for CpuFile {
-    fn drop(&mut self) {
-        if let Some(output) = self.output.take() {
-            output.discard();
-        }
     }
 }
 

@@ -78,24 +78,17 @@ fn write(
     // Samples are in NAME.cpu.nettrace.
     let (output, file) = OutputFile::create(&samples.with_extension("joined")).map_err(|error| error.to_string())?;
     let failed = |error: io::Error| format!("{}: {error}", output.partial().display());
-    let written = match write_joined(recording.partial(), &file, should_continue) {
+    match write_joined(recording.partial(), &file, should_continue) {
         Err(ExportError::Canceled) => Ok(None),
         Err(error) => Err(error.to_string()),
         Ok(Err(error)) => Err(failed(error)),
         Ok(Ok(Some(joined))) if joined.events == events && !joined.samples_cut => {
-            let bytes = file.sync_all().and_then(|()| file.metadata()).map(|facts| facts.len());
-            bytes.map(|bytes| Some((joined, bytes))).map_err(failed)
+            let bytes = file.sync_all().and_then(|()| file.metadata()).map_err(failed)?.len();
+            Ok(Some((output, joined, bytes)))
         }
         Ok(Ok(joined)) => {
             let written = joined.map_or(0, |joined| joined.events);
             Err(format!("only {written} of {events} events could be joined with them"))
-        }
-    };
-    match written {
-        Ok(Some((joined, bytes))) => Ok(Some((output, joined, bytes))),
-        unfinished => {
-            output.discard();
-            unfinished.map(|_| None)
         }
     }
 }
