@@ -10,15 +10,15 @@ mod v6;
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use dn_top::analysis::Throughput;
-use dn_top::nettrace::{Decoder, Encoder, Ending, Limits, TraceHeader};
+use dn_top::nettrace::{Decoder, Encoder, Ending, Limits, Metadata, NewEvent, TraceHeader};
 use dn_top::wire::Put;
 use serde_json::{Value, json};
-use support::{Invocation, Output, folder};
+use support::{Invocation, Output, Running, Signal, TIMEOUT, folder, poll};
 use v6::{Kind, Row, V6, sized};
 
 const CAPTURES: [&str; 2] = ["net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"];
@@ -366,4 +366,52 @@ fn thread_names_in_file_are_shown() {
     screen.keys("4");
     screen.wait_until("names", |shown| shown.contains("7/70  Worker") && shown.contains("8/70  ") && shown.contains("[31mOther"));
     screen.keys("q");
+}
+
+/// Starts a command that writes `out`, and interrupts it once its unfinished file exists. `wake` is called then.
+fn interrupt(words: &[&OsStr], out: &Path, wake: impl FnOnce(&Running)) -> Output {
+    let running = Invocation::new(words).start();
+    let partial = PathBuf::from(format!("{}.partial", out.display()));
+    poll(TIMEOUT, || partial.exists().then_some(())).expect("an unfinished file");
+    running.signal(Signal::INT);
+    wake(&running);
+    let output = running.wait();
+    assert!(!partial.exists() && !out.exists(), "{}", output.stderr);
+    output
+}
+
+#[test]
+fn interrupted_salvage_leaves_no_file() {
+    let place = folder();
+    let [pipe, out] = ["pipe", "out.nettrace"].map(|name| place.path().join(name));
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let mut recording = fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+    let bytes = capture(CAPTURES[0]);
+    recording.write_all(&bytes[..4096]).unwrap();
+    let output = interrupt(&["salvage".as_ref(), pipe.as_os_str(), "-o".as_ref(), out.as_os_str()], &out, |running| {
+        // The signal is only noticed between two reads.
+        running.wait_for_stderr("canceling; press Ctrl-C again");
+        recording.write_all(&bytes[4096..8192]).unwrap();
+        drop(recording);
+    });
+    assert!(
+        output.code == 130 && output.stderr.ends_with("the repair was canceled; the incomplete file is removed\n"),
+        "{}",
+        output.stderr
+    );
+}
+
+#[test]
+fn interrupted_export_leaves_no_file() {
+    let place = folder();
+    let [file, out] = ["a.nettrace", "a.csv"].map(|name| place.path().join(name));
+    let mut encoder = Encoder::new(TraceHeader::default());
+    let metadata = encoder.metadata(&Metadata { provider: "Orders".to_owned(), event_id: 1, ..Metadata::default() });
+    for at in 0..2_000_000 {
+        encoder.event(&NewEvent { metadata, timestamp: at, ..NewEvent::default() });
+    }
+    encoder.end();
+    fs::write(&file, encoder.take()).unwrap();
+    let words = ["export".as_ref(), file.as_os_str(), "--format".as_ref(), "csv".as_ref(), "-o".as_ref(), out.as_os_str()];
+    interrupt(&words, &out, |_| {}).assert_refused(130, "the export was canceled");
 }

@@ -2,13 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use serde::Serialize;
 
 use super::args;
 use super::exit::{Exit, Failure};
-use super::print;
+use super::interrupt::interruptible;
+use super::{print, runtime};
 use crate::export::{JoinCounts, Options, Part};
 use crate::model::{SafeText, TraceFormat, export_stem};
+use crate::net::interrupts::Interrupts;
 use crate::session::{Destination, ExportError, Exported, export};
 
 #[derive(Serialize)]
@@ -64,7 +67,19 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
         Some(path) => Destination::File(path.clone()),
         None => Destination::File(file_beside(first, format)),
     };
-    let exported = export(&arguments.files, &options, &destination, &mut |_, _| true).map_err(failure)?;
+    let exported = match destination {
+        // There is no file to remove, and a blocked pipe would delay the handling of a signal: it ends the program.
+        Destination::Stdout => export(&arguments.files, &options, &destination, &mut |_, _| true),
+        Destination::File(_) => {
+            let (files, destination) = (arguments.files.clone(), destination.clone());
+            runtime()?.block_on(async {
+                let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
+                let work = move |wanted: &dyn Fn() -> bool| export(&files, &options, &destination, &mut |_, _| wanted());
+                interruptible(&mut interrupts, work).await
+            })?
+        }
+    };
+    let exported = exported.map_err(failure)?;
     for Exported { path, pass, joined, .. } in &exported {
         if let Some(trouble) = pass.trouble() {
             print::message(format_args!("{}: {trouble}", path.display()));
@@ -94,11 +109,13 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Converts a recording into a file next to it.
-pub(super) fn beside(recording: &Path, format: TraceFormat) -> Result<PathBuf, Failure> {
+/// Converts a recording into a file next to it, unless a signal cancels it.
+pub(super) async fn beside(recording: &Path, format: TraceFormat, interrupts: &mut Interrupts) -> Result<PathBuf, Failure> {
     let options = Options { format, part: Part::default(), calls: false, tasks: false, number: 0 };
     let file = file_beside(recording, format);
-    export(&[recording.to_owned()], &options, &Destination::File(file.clone()), &mut |_, _| true).map_err(failure)?;
+    let (recording, destination) = (recording.to_owned(), Destination::File(file.clone()));
+    let work = move |wanted: &dyn Fn() -> bool| export(&[recording], &options, &destination, &mut |_, _| wanted());
+    interruptible(interrupts, work).await?.map_err(failure)?;
     Ok(file)
 }
 
@@ -109,6 +126,7 @@ fn file_beside(recording: &Path, format: TraceFormat) -> PathBuf {
 fn failure(error: ExportError) -> Failure {
     let exit = match &error {
         ExportError::Output(error) if error.is_denied() => Exit::Denied,
+        ExportError::Canceled => Exit::Interrupted,
         _ => Exit::Failed,
     };
     Failure::new(exit, error)

@@ -2,17 +2,22 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use anyhow::Context;
 use serde::Serialize;
 
 use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
+use super::interrupt::{interrupted, interruptible};
 use super::print;
 use super::target::{connect_managed, display_name, start_error};
 use crate::analysis::{self, HeapSnapshot, HeapType, PathStep, RetainedType, Retention};
 use crate::export::HeapDump;
 use crate::model::{Bytes, Counted, NativeAotGap, Process, SafeText};
+use crate::net::client::Client;
+use crate::net::interrupts::Interrupts;
 use crate::session::{HeapError, HeapFile, HeapFileError, HeapWalk, OutputError, Unfinished, default_file, read_heap, walk_heap};
 use crate::sorting::CompactSort;
 
@@ -93,38 +98,78 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
     }
     let default_file =
         || arguments.gcdump.then(|| default_file(Path::new(""), &host.settings.output_name, &process.name, process.key.pid, "gcdump"));
+    // Before the file is created, which a signal would leave behind.
+    let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
     let file = arguments.graph_file.clone().or_else(default_file).map(|path| HeapFile::create(&path));
     let file = file.transpose().map_err(output_error)?;
-    let line = std::io::stderr().is_terminal();
-    let progress = |objects, bytes| {
-        if line && objects > 0 {
-            print::rewrite_line(format_args!("{}, {}", Counted(objects, "object"), Bytes(bytes)));
-        }
-        true
-    };
     let needs_graph = arguments.retained || arguments.paths.is_some();
-    let walk = walk_heap(client, process.runtime.as_ref(), file.is_some() || needs_graph, arguments.timeout, progress).await;
-    if line {
-        print::rewrite_line("");
-    }
-    let walk = walk.map_err(|error| match error {
-        HeapError::Start(error) => start_error(error),
-        HeapError::Config(error) => Failure::usage(error),
-        error => anyhow::anyhow!("{}: {error}", display_name(&process)).into(),
-    })?;
-    let retention = if needs_graph { walk.retention() } else { None };
-    let HeapWalk { heap, graph, ended } = walk;
-    if let Err(why @ (Unfinished::Cut(_) | Unfinished::NotStopped(_))) = &ended {
+    let walk = walk(client, &process, file.is_some() || needs_graph, arguments, &mut interrupts).await?;
+    if let Err(why @ (Unfinished::Cut(_) | Unfinished::NotStopped(_))) = &walk.ended {
         print::message(format_args!("{}: {why}", display_name(&process)));
     }
-    let written = file.map(|file| file.write(graph, &heap, &process)).transpose();
+    let evaluate = move |wanted: &dyn Fn() -> bool| {
+        let retention = if needs_graph { walk.retention() } else { None };
+        let HeapWalk { heap, graph, .. } = walk;
+        let written = match file {
+            Some(_) if !wanted() => Err(HeapFileError::Canceled),
+            Some(file) => file.write(graph, &heap, &process, wanted).map(Some),
+            None => Ok(None),
+        };
+        (heap, retention, written)
+    };
+    let (heap, retention, written) = interruptible(&mut interrupts, evaluate).await?;
     let (path, failure) = match written {
         Ok(path) => (path.map(|path| SafeText::from_path(&path)), None),
         Err(HeapFileError::Output(error)) => (None, Some(output_error(error))),
+        Err(error @ HeapFileError::Canceled) => return Err(Failure::new(Exit::Interrupted, error)),
         Err(error) => (None, Some(Failure::failed(error))),
     };
     let exit = report(&heap, retention.as_ref(), path, arguments)?;
     failure.map_or(Ok(exit), Err)
+}
+
+/// Walks the heap and shows the progress. The first signal ends the session, the second also the wait for its end.
+async fn walk(
+    client: Client,
+    process: &Process,
+    with_graph: bool,
+    arguments: &args::Heap,
+    interrupts: &mut Interrupts,
+) -> Result<HeapWalk, Failure> {
+    let (line, is_wanted) = (std::io::stderr().is_terminal(), AtomicBool::new(true));
+    let progress = |objects, bytes| {
+        let is_wanted = is_wanted.load(Ordering::Relaxed);
+        if line && objects > 0 && is_wanted {
+            print::rewrite_line(format_args!("{}, {}", Counted(objects, "object"), Bytes(bytes)));
+        }
+        is_wanted
+    };
+    let clear = || {
+        if line {
+            print::rewrite_line("");
+        }
+    };
+    let walking = walk_heap(client, process.runtime.as_ref(), with_graph, arguments.timeout, progress);
+    tokio::pin!(walking);
+    let walk = tokio::select! {
+        walk = &mut walking => walk,
+        () = interrupts.next() => {
+            is_wanted.store(false, Ordering::Relaxed);
+            clear();
+            print::message("stopping the heap walk; press Ctrl-C again to exit without waiting for the runtime");
+            tokio::select! {
+                walk = &mut walking => walk,
+                () = interrupts.next() => return Err(interrupted("the heap walk was canceled")),
+            }
+        }
+    };
+    clear();
+    walk.map_err(|error| match error {
+        HeapError::Start(error) => start_error(error),
+        HeapError::Config(error) => Failure::usage(error),
+        error @ HeapError::Canceled => Failure::new(Exit::Interrupted, error),
+        error => anyhow::anyhow!("{}: {error}", display_name(process)).into(),
+    })
 }
 
 /// Shows the contents of a file.

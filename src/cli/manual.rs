@@ -58,7 +58,7 @@ const EXIT_CODES: [(&str, &str); 6] = [
     ("2", "usage, or no terminal for the dashboard"),
     ("3", "no such target, or more than one"),
     ("4", "not permitted"),
-    ("130", "interrupted; everything received so far is kept"),
+    ("130", "interrupted; everything received so far is kept, an unfinished export, heap file or repaired file is removed"),
 ];
 
 /// Prints one page with all commands, so that there is only one page to search.

@@ -22,6 +22,7 @@ mod export;
 mod heap;
 mod heap_diff;
 mod host;
+mod interrupt;
 mod log_file;
 mod manual;
 mod options;

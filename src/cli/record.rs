@@ -111,7 +111,7 @@ impl RecordCommand {
         let session_id = format!("{:#x}", recorder.session().0);
         let interrupted = show_until_finished(&recorder, self.options.duration, interrupts).await;
         let recording = recorder.finished().await;
-        let (exported, export_failure) = match self.export(&recording) {
+        let (exported, export_failure) = match self.export(&recording, interrupts).await {
             Ok(exported) => (exported, None),
             Err(failure) => (None, Some(failure)),
         };
@@ -125,13 +125,13 @@ impl RecordCommand {
     }
 
     /// Converts the finished file, if requested.
-    fn export(&self, recording: &Recording) -> Result<Option<PathBuf>, Failure> {
+    async fn export(&self, recording: &Recording, interrupts: &mut Interrupts) -> Result<Option<PathBuf>, Failure> {
         let (Some(format), Phase::Done(Outcome { file: Some(file), .. })) = (self.export, &recording.phase) else { return Ok(None) };
         if format == TraceFormat::Nettrace && recording.cpu_samples.is_some() {
             // The file has that format already.
             return Ok(None);
         }
-        tokio::task::block_in_place(|| export::beside(file, format)).map(Some)
+        export::beside(file, format, interrupts).await.map(Some)
     }
 }
 

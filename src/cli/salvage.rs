@@ -2,26 +2,36 @@
 
 mod names;
 
+use anyhow::Context;
+
 use super::args::Salvage;
 use super::exit::{Exit, Failure};
 use super::host::Host;
+use super::interrupt::interruptible;
 use super::print;
+use crate::net::interrupts::Interrupts;
 use crate::session::{OutputFile, SalvageError, salvage};
 
 const NO_RUNDOWN: &str = "the rundown is missing: methods that were compiled before the recording have no names";
 
 pub(super) async fn run(host: &Host, Salvage { files: paths, output: out, names: wants_names }: &Salvage) -> Result<Exit, Failure> {
+    // Before the file is created, which a signal would leave behind.
+    let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
     let (output, mut file) = OutputFile::create(out).map_err(|error| {
         let exit = if error.is_denied() { Exit::Denied } else { Exit::Failed };
         Failure::new(exit, error)
     })?;
-    let mut notes = Vec::new();
-    let has_rundown = salvage(paths, &mut file, &mut notes)?;
+    let files = paths.clone();
+    let repair = move |wanted: &dyn Fn() -> bool| {
+        let mut notes = Vec::new();
+        salvage(&files, &mut file, &mut notes, wanted).map(|has_rundown| (file, notes, has_rundown))
+    };
+    let (mut file, mut notes, has_rundown) = interruptible(&mut interrupts, repair).await??;
     if *wants_names {
-        notes.push(names::append(host, output.partial(), &mut file).await?);
+        notes.push(names::append(host, output.partial(), &mut file, &mut interrupts).await?);
     } else if !has_rundown {
         notes.push(NO_RUNDOWN.to_owned());
-        notes.extend(names::names_hint(host, output.partial(), paths));
+        notes.extend(names::names_hint(host, output.partial(), paths, &mut interrupts).await?);
     }
     let kept = output.persist().map_err(Failure::failed)?;
     notes.iter().for_each(print::message);
@@ -31,7 +41,11 @@ pub(super) async fn run(host: &Host, Salvage { files: paths, output: out, names:
 
 impl From<SalvageError> for Failure {
     fn from(error: SalvageError) -> Self {
-        let exit = if matches!(error, SalvageError::NotSegments(_)) { Exit::Usage } else { Exit::Failed };
+        let exit = match error {
+            SalvageError::NotSegments(_) => Exit::Usage,
+            SalvageError::Canceled => Exit::Interrupted,
+            _ => Exit::Failed,
+        };
         Self::new(exit, error)
     }
 }

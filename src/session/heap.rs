@@ -78,9 +78,13 @@ pub async fn walk_heap(
     version: Option<&RuntimeVersion>,
     with_graph: bool,
     idle_timeout: Duration,
-    should_continue: impl FnMut(u64, u64) -> bool,
+    mut should_continue: impl FnMut(u64, u64) -> bool,
 ) -> Result<HeapWalk, HeapError> {
     reset_reported_types(&client).await?;
+    // The next session forces a GC.
+    if !should_continue(0, 0) {
+        return Err(HeapError::Canceled);
+    }
     // The heap cannot be larger than the peak memory, which bounds the stream and the graph. An object takes at least 24 bytes of memory, 32
     // of the walk and 20 of the graph; a reference takes 8, 12 of the walk and 8 of the graph.
     let memory = client.peak_memory().unwrap_or(UNKNOWN_HEAP_BYTES);

@@ -38,6 +38,9 @@ pub enum HeapFileError {
     /// The file could not be created or renamed.
     #[error(transparent)]
     Output(#[from] OutputError),
+    /// Canceled by the caller.
+    #[error("no file was written: canceled")]
+    Canceled,
 }
 
 impl HeapFile {
@@ -51,27 +54,49 @@ impl HeapFile {
         Ok(Self { output, file, is_trace })
     }
 
-    /// Writes the graph of a complete walk, and gives the file its final name.
+    /// Writes the graph of a complete walk as long as `should_continue` returns true, and gives the file its final name.
     ///
     /// # Errors
     /// [`HeapFileError`].
-    pub fn write(mut self, graph: HeapGraph, heap: &HeapSnapshot, process: &Process) -> Result<PathBuf, HeapFileError> {
+    pub fn write(
+        mut self,
+        graph: HeapGraph,
+        heap: &HeapSnapshot,
+        process: &Process,
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<PathBuf, HeapFileError> {
         if !heap.has_all_references() {
             return Err(HeapFileError::Incomplete);
         }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let facts =
             DumpInfo { process_id: process.key.pid, process_name: process.name.to_string(), collected_unix_ms: now.as_millis() as i64 };
-        let mut out = BufWriter::with_capacity(1 << 18, &mut self.file);
-        if self.is_trace {
-            graph.write_trace(&facts, &mut out)?;
-        } else {
-            graph.write(&facts, &mut out)?;
-        }
-        out.flush()?;
+        let mut out = BufWriter::with_capacity(1 << 18, CancelableFile { file: &mut self.file, should_continue });
+        let written = if self.is_trace { graph.write_trace(&facts, &mut out) } else { graph.write(&facts, &mut out) };
+        let written = written.and_then(|()| Ok(out.flush()?));
         drop(out);
+        if !should_continue() {
+            return Err(HeapFileError::Canceled);
+        }
+        written?;
         self.file.sync_all()?;
         Ok(self.output.persist()?)
+    }
+}
+
+/// A file that refuses to be written once the caller has canceled.
+struct CancelableFile<'a> {
+    file: &'a mut File,
+    should_continue: &'a dyn Fn() -> bool,
+}
+
+impl Write for CancelableFile<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if (self.should_continue)() { self.file.write(bytes) } else { Err(io::Error::other("canceled")) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 }
 

@@ -14,6 +14,9 @@ use crate::model::{Bytes, Counted, SafeText};
 use crate::net::files;
 use crate::nettrace::{Ending, Repair};
 
+/// Number of bytes copied before a cancellation is noticed.
+const PIECE: u64 = 16 << 20;
+
 /// Why no complete file can be created.
 #[derive(Debug, Error)]
 pub enum SalvageError {
@@ -37,24 +40,37 @@ pub enum SalvageError {
     /// The new file cannot be written.
     #[error("cannot write the file; the incomplete file is removed: {0}")]
     Write(String),
+    /// Canceled by the caller.
+    #[error("the repair was canceled; the incomplete file is removed")]
+    Canceled,
 }
 
-/// Writes the complete file. Messages for the user are added to `notes`. Returns whether the file has a rundown: the names of methods that
-/// were compiled before the recording.
+/// Returns whether to continue.
+type ShouldContinue<'a> = &'a dyn Fn() -> bool;
+
+/// Writes the complete file as long as `should_continue` returns true. Messages for the user are added to `notes`. Returns whether the file has a
+/// rundown: the names of methods that were compiled before the recording.
 ///
 /// # Errors
 /// If a file cannot be read, several are not segments of one recording, or the new one cannot be written.
-pub fn salvage(paths: &[PathBuf], file: &mut File, notes: &mut Vec<String>) -> Result<bool, SalvageError> {
-    match paths {
-        [path] => repair(path, file, notes),
-        paths => segments::join(paths, file, notes),
-    }
+pub fn salvage(
+    paths: &[PathBuf],
+    file: &mut File,
+    notes: &mut Vec<String>,
+    should_continue: &dyn Fn() -> bool,
+) -> Result<bool, SalvageError> {
+    let result = match paths {
+        [path] => repair(path, file, notes, should_continue),
+        paths => segments::join(paths, file, notes, should_continue),
+    };
+    // What was read or written until then is incomplete, and may look like damage.
+    if should_continue() { result } else { Err(SalvageError::Canceled) }
 }
 
-fn repair(path: &Path, file: &mut File, notes: &mut Vec<String>) -> Result<bool, SalvageError> {
+fn repair(path: &Path, file: &mut File, notes: &mut Vec<String>, should_continue: ShouldContinue<'_>) -> Result<bool, SalvageError> {
     let mut recorded = RecordedFile::open(path)?;
     let mut tally = Throughput::default();
-    let pass = recorded.read(&mut tally)?;
+    let pass = recorded.read_while(&mut tally, |_| should_continue())?;
     let repair = match (&pass.ending, pass.repair) {
         (Ending::Complete, _) | (_, None) => Repair { keep: pass.bytes, patch: None, append: &[] },
         (_, Some(repair)) => repair,
@@ -62,7 +78,7 @@ fn repair(path: &Path, file: &mut File, notes: &mut Vec<String>) -> Result<bool,
     let source = recorded.rewind()?;
     let path = SafeText::from_path(path);
     let size = source.metadata().map_err(|error| SalvageError::Size { path: path.clone(), error })?.len();
-    write(source, file, &repair).map_err(|error| SalvageError::Write(error.to_string()))?;
+    write(source, file, &repair, should_continue).map_err(|error| SalvageError::Write(error.to_string()))?;
     if pass.ending.is_complete() {
         notes.push(format!("{path} is complete: the copy is identical"));
         return Ok(true);
@@ -81,8 +97,9 @@ fn repair(path: &Path, file: &mut File, notes: &mut Vec<String>) -> Result<bool,
 }
 
 /// Copies the part to keep and completes it.
-fn write(source: &mut File, file: &mut File, repair: &Repair) -> io::Result<()> {
-    io::copy(&mut source.take(repair.keep), file)?;
+fn write(source: &mut File, file: &mut File, repair: &Repair, should_continue: ShouldContinue<'_>) -> io::Result<()> {
+    let mut kept = source.take(repair.keep);
+    while should_continue() && io::copy(&mut (&mut kept).take(PIECE), file)? > 0 {}
     file.write_all(repair.append)?;
     if let Some((at, bytes)) = repair.patch {
         files::write_all_at(file, &bytes, at)?;

@@ -115,7 +115,7 @@ impl Heaps {
             let latest = latest.ok_or("another heap was walked since then: walk this one again")?;
             let file = HeapFile::create(&destination).map_err(|error| error.to_string())?;
             let HeapWalk { graph, heap, .. } = &latest.walk;
-            let written = file.write(graph.clone(), heap, &latest.process).map_err(|error| error.to_string())?;
+            let written = file.write(graph.clone(), heap, &latest.process, &|| true).map_err(|error| error.to_string())?;
             let bytes = written.metadata().ok().map(|facts| facts.len());
             Ok(JobResult { files: vec![SafeText::from_path(&written)], bytes, note: None })
         }

@@ -108,3 +108,26 @@ fn blocked_terminal_does_not_block_recording() {
     assert_eq!(stats["complete"], true);
     assert!(program.is_alive() && program.answers());
 }
+
+#[test]
+fn interrupted_heap_walk_leaves_no_file() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.carry_out("hold 300000");
+        let place = folder();
+        let [file, partial] = ["a.gcdump", "a.gcdump.partial"].map(|name| place.path().join(name));
+        let heap = ["heap", &program.pid().to_string(), "--yes", "-o", file.to_str().unwrap()].map(str::to_owned);
+        let running = Invocation::new(heap).start();
+        poll(TIMEOUT, || partial.exists().then_some(())).expect("an unfinished file");
+        // A stopped process does not end its session.
+        program.signal(Signal::STOP);
+        running.signal(Signal::INT);
+        running.wait_for_stderr("stopping the heap walk; press Ctrl-C again");
+        running.signal(Signal::INT);
+        let output = running.wait();
+        program.signal(Signal::CONT);
+        assert!(output.code == 130 && output.stderr.ends_with("the heap walk was canceled\n"), "{runtime}: {}", output.stderr);
+        assert!(!partial.exists() && !file.exists(), "{runtime}");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    });
+}

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use super::SalvageError;
+use super::{SalvageError, ShouldContinue};
 use crate::model::{Bytes, Counted, SafeText};
 use crate::nettrace::{Event, Pieces, SegmentStore, Sink, StoreError, TraceHeader};
 use crate::session::recorded::{ReadError, RecordedFile};
@@ -63,10 +63,15 @@ impl SegmentStore for Files {
     fn release(&mut self) {}
 }
 
-pub(super) fn join(paths: &[PathBuf], file: &mut File, notes: &mut Vec<String>) -> Result<bool, SalvageError> {
+pub(super) fn join(
+    paths: &[PathBuf],
+    file: &mut File,
+    notes: &mut Vec<String>,
+    should_continue: ShouldContinue<'_>,
+) -> Result<bool, SalvageError> {
     let mut segments = Vec::new();
     for path in paths {
-        segments.extend(read(path, notes)?);
+        segments.extend(read(path, notes, should_continue)?);
     }
     segments.compact_sort_by_key(|segment| segment.range);
     let Some(first) = segments.first() else { return Err(SalvageError::NoEvents) };
@@ -79,7 +84,7 @@ pub(super) fn join(paths: &[PathBuf], file: &mut File, notes: &mut Vec<String>) 
     }
     let files = segments.iter().map(|segment| segment.path.to_owned()).collect();
     let mut pieces = Pieces::join(first.header, segments.iter().map(|segment| segment.range), Box::new(Files(files)));
-    let written = write(&mut pieces, file).map_err(|error| error.to_string());
+    let written = write(&mut pieces, file, should_continue).map_err(|error| error.to_string());
     if let Some(trouble) = written.err().or_else(|| pieces.first_error().map(str::to_owned)) {
         return Err(SalvageError::Write(trouble));
     }
@@ -95,9 +100,10 @@ pub(super) fn join(paths: &[PathBuf], file: &mut File, notes: &mut Vec<String>) 
 }
 
 /// Reads the facts about a segment; `None` with a note if it is empty.
-fn read<'a>(path: &'a Path, notes: &mut Vec<String>) -> Result<Option<Segment<'a>>, SalvageError> {
+fn read<'a>(path: &'a Path, notes: &mut Vec<String>, should_continue: ShouldContinue<'_>) -> Result<Option<Segment<'a>>, SalvageError> {
     let mut contents = Contents::default();
-    let read = RecordedFile::open(path).and_then(|mut recorded| recorded.read_while(&mut contents, |bytes| bytes <= MAX_SEGMENT_BYTES));
+    let is_wanted = |bytes| bytes <= MAX_SEGMENT_BYTES && should_continue();
+    let read = RecordedFile::open(path).and_then(|mut recorded| recorded.read_while(&mut contents, is_wanted));
     let pass = match read {
         Ok(pass) => pass,
         // The newest may have been created but not written.
@@ -116,8 +122,8 @@ fn read<'a>(path: &'a Path, notes: &mut Vec<String>) -> Result<Option<Segment<'a
     Ok(contents.range.map(|range| Segment { path, header: pass.header, range, contents }))
 }
 
-fn write(pieces: &mut Pieces, file: &mut File) -> io::Result<()> {
-    for piece in pieces {
+fn write(pieces: &mut Pieces, file: &mut File, should_continue: ShouldContinue<'_>) -> io::Result<()> {
+    for piece in pieces.take_while(|_| should_continue()) {
         file.write_all(&piece)?;
     }
     file.sync_all()

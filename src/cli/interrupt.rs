@@ -1,0 +1,113 @@
+//! Work that blocks its thread, and signals that end it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::exit::{Exit, Failure};
+use super::print;
+use crate::net::interrupts::Interrupts;
+
+/// How long work may take to end before the user is told how to exit without it: a read of a pipe or of a file on a network may block.
+const REMINDER_DELAY: Duration = Duration::from_secs(1);
+
+/// Runs work on a thread of its own and waits for it. The first signal makes the function passed to `work` return false: the work should then clean
+/// up and end. The second ends the wait.
+pub(super) async fn interruptible<T: Send + 'static>(
+    interrupts: &mut Interrupts,
+    work: impl FnOnce(&dyn Fn() -> bool) -> T + Send + 'static,
+) -> Result<T, Failure> {
+    run_until(async || interrupts.next().await, work).await
+}
+
+async fn run_until<T: Send + 'static>(
+    mut signal: impl AsyncFnMut(),
+    work: impl FnOnce(&dyn Fn() -> bool) -> T + Send + 'static,
+) -> Result<T, Failure> {
+    let is_wanted = Arc::new(AtomicBool::new(true));
+    let (sender, mut done) = oneshot::channel();
+    let wanted = Arc::clone(&is_wanted);
+    // Not a thread of the async runtime, which waits for its threads when the program exits.
+    let spawned = thread::Builder::new().name("work".to_owned()).spawn(move || {
+        // The receiver is gone after a second signal.
+        let _ = sender.send(work(&|| wanted.load(Ordering::Relaxed)));
+    });
+    spawned.context("cannot start a thread")?;
+    let result = tokio::select! {
+        result = &mut done => result,
+        () = signal() => {
+            is_wanted.store(false, Ordering::Relaxed);
+            tokio::select! {
+                result = done_or_reminded(&mut done) => result,
+                () = signal() => return Err(interrupted("interrupted again: an unfinished file may be left behind")),
+            }
+        }
+    };
+    // The panic is reported by the panic hook.
+    result.map_err(|_| anyhow::anyhow!("the operation failed inside dn-top; please report it").into())
+}
+
+/// Waits for the result, with a message if that takes long.
+async fn done_or_reminded<T>(done: &mut oneshot::Receiver<T>) -> Result<T, oneshot::error::RecvError> {
+    if let Ok(result) = timeout(REMINDER_DELAY, &mut *done).await {
+        return result;
+    }
+    print::message("canceling; press Ctrl-C again to exit without waiting");
+    done.await
+}
+
+/// Returns the error of a command that a signal ended.
+pub(super) fn interrupted(what: &'static str) -> Failure {
+    Failure::new(Exit::Interrupted, anyhow::anyhow!(what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+    async fn next(signals: &mut UnboundedReceiver<()>) {
+        signals.recv().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn first_signal_ends_the_work_and_second_the_wait() {
+        let (signal, mut signals) = unbounded_channel();
+        let wait_until_canceled = |wanted: &dyn Fn() -> bool| {
+            while wanted() {
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
+        let first = signal.clone();
+        let cleaned_up = run_until(
+            async || next(&mut signals).await,
+            move |wanted| {
+                first.send(()).unwrap();
+                wait_until_canceled(wanted);
+                "cleaned up"
+            },
+        );
+        assert_eq!(cleaned_up.await.unwrap(), "cleaned up");
+
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let second = signal.clone();
+        let stuck = run_until(
+            async || next(&mut signals).await,
+            move |wanted| {
+                second.send(()).unwrap();
+                wait_until_canceled(wanted);
+                second.send(()).unwrap();
+                let _ = ended.recv();
+            },
+        );
+        assert_eq!(stuck.await.unwrap_err().exit, Exit::Interrupted);
+        drop(end);
+        assert_eq!(run_until(async || next(&mut signals).await, |_| 7).await.unwrap(), 7);
+    }
+}
