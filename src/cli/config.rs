@@ -3,12 +3,13 @@
 //! A key is the long name of an option; the options of a command are in a table named after it. So every option of the command line can be
 //! configured, is checked by the same parser, and appears in `--help` as the default. Settings that are not options are in [`Settings`].
 
+mod overrides;
 mod settings;
+mod themes;
 
-use std::ffi::OsString;
 use std::io::{self, Read};
 use std::ops::Range;
-use std::path::{Path, PathBuf, is_separator};
+use std::path::{Path, PathBuf};
 
 use clap::builder::{Arg, ArgAction, Command};
 use clap::error::ErrorKind;
@@ -19,9 +20,10 @@ use super::exit::{Exit, Failure};
 use super::print;
 use crate::model::SafeText;
 use crate::net::{files, user};
-use crate::ui::Theme;
 
+pub(super) use overrides::{Overrides, conflicting, switched_off};
 pub(super) use settings::Settings;
+pub(super) use themes::{theme, theme_files, user_themes};
 
 /// Maximum size of a file, in bytes.
 const MAX_FILE_BYTES: u64 = 64 * 1024;
@@ -41,44 +43,11 @@ fn path() -> Option<PathBuf> {
     Some(folder()?.join("config.toml"))
 }
 
-/// Reads the theme in a file. A name without a folder is relative to the folder of the configuration file.
+/// Returns the command with the defaults of the configuration file, if there is one, except overridden ones, and the other settings of the file.
 ///
 /// # Errors
 /// The file cannot be read, belongs to another user or is invalid: one line that names it.
-pub(super) fn theme(file: &str) -> Result<Theme, Failure> {
-    let path = match folder() {
-        Some(folder) if !file.contains(is_separator) => folder.join(file),
-        _ => PathBuf::from(file),
-    };
-    let name = SafeText::from_path(&path);
-    let text = read(&path).map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
-    Theme::from_toml(&text).map_err(|what| Failure::usage(format!("{name}: {}", SafeText::new(&what))))
-}
-
-/// Maximum number of theme files offered.
-const MAX_THEMES: usize = 32;
-
-/// Returns the themes in the files beside the configuration file, sorted by name; for one that is unusable, the error.
-pub(super) fn user_themes() -> Vec<(SafeText, Result<Theme, SafeText>)> {
-    let mut names: Vec<String> = theme_files().into_iter().filter_map(|name| name.into_string().ok()).collect();
-    names.sort();
-    names.truncate(MAX_THEMES);
-    let read = |name: String| (SafeText::new(&name), theme(&name).map_err(|failure| format!("{:#}", failure.error).into()));
-    names.into_iter().map(read).collect()
-}
-
-/// Returns the names of the theme files beside the configuration file.
-pub(super) fn theme_files() -> Vec<OsString> {
-    let files = folder().and_then(|folder| folder.read_dir().ok()).into_iter().flatten();
-    let names = files.filter_map(|file| Some(file.ok()?.file_name()));
-    names.filter(|name| name != "config.toml" && Path::new(name).extension().is_some_and(|ending| ending == "toml")).collect()
-}
-
-/// Returns the command with the defaults of the configuration file, if there is one, and the other settings of the file.
-///
-/// # Errors
-/// The file cannot be read, belongs to another user or is invalid: one line that names it.
-pub(super) fn with_defaults(command: Command) -> Result<(Command, Settings), Failure> {
+pub(super) fn with_defaults(command: Command, overrides: &Overrides) -> Result<(Command, Settings), Failure> {
     let Some(path) = path() else { return Ok((command, Settings::default())) };
     let name = SafeText::from_path(&path);
     let text = match read(&path) {
@@ -89,7 +58,7 @@ pub(super) fn with_defaults(command: Command) -> Result<(Command, Settings), Fai
         }
         Err(error) => return Err(Failure::usage(format!("cannot read {name}: {error}"))),
     };
-    apply(command, &text).map_err(|ConfigError { at, what }| {
+    apply(command, &text, overrides).map_err(|ConfigError { at, what }| {
         let line = text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
         Failure::usage(format!("{name}:{line}: {}", SafeText::new(&what)))
     })
@@ -105,7 +74,7 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-fn apply(mut command: Command, text: &str) -> Result<(Command, Settings), ConfigError> {
+fn apply(mut command: Command, text: &str, overrides: &Overrides) -> Result<(Command, Settings), ConfigError> {
     let mut settings = Settings::default();
     let table = DeTable::parse(text)
         .map_err(|error| ConfigError { at: error.span().map_or(0, |span| span.start), what: one_line(error.message()) })?;
@@ -122,18 +91,25 @@ fn apply(mut command: Command, text: &str) -> Result<(Command, Settings), Config
                 };
                 let mut changed = known.clone();
                 for (key, value) in options {
-                    changed = with_default(changed, key.get_ref(), key.span(), value)?;
+                    let is_overridden = overrides.contains(name, key.get_ref());
+                    changed = with_default(changed, key.get_ref(), key.span(), value, is_overridden)?;
                 }
                 command = command.mut_subcommand(name, |_| changed);
             }
-            _ => command = with_default(command, name, key.span(), value)?,
+            _ => command = with_default(command, name, key.span(), value, overrides.contains("", name))?,
         }
     }
     Ok((command, settings))
 }
 
-/// Replaces the default of one option.
-fn with_default(command: Command, key: &str, span: Range<usize>, value: &Spanned<DeValue<'_>>) -> Result<Command, ConfigError> {
+/// Replaces the default of one option, or only checks the value if it is overridden.
+fn with_default(
+    command: Command,
+    key: &str,
+    span: Range<usize>,
+    value: &Spanned<DeValue<'_>>,
+    is_overridden: bool,
+) -> Result<Command, ConfigError> {
     let mistake = |at: usize, what: String| Err(ConfigError { at, what });
     let Some(option) = options(&command).find(|option| option.get_long() == Some(key)) else {
         let names =
@@ -167,6 +143,9 @@ fn with_default(command: Command, key: &str, span: Range<usize>, value: &Spanned
         {
             return mistake(value.span().start, one_line(&error.to_string()));
         }
+    }
+    if is_overridden {
+        return Ok(command);
     }
     let id = option.get_id().clone();
     // Defaults do not count as given.
@@ -203,7 +182,11 @@ fn one_line(message: &str) -> String {
 /// `config`: prints the configuration file with every default, commented out.
 pub(super) fn print(command: &Command) -> Result<Exit, Failure> {
     let place = path().map_or_else(|| SafeText::new("~/.config/dn-top/config.toml"), |path| SafeText::from_path(&path));
-    print::text(|out| write!(out, "# Defaults for the options of dn-top. It reads this file from {place}.\n{}", defaults(command)))?;
+    let head = format!(
+        "# Defaults for the options of dn-top. It reads this file from {place}.\n\
+         # Options on the command line override them: --ascii=false switches a flag off, --filter= an option without a default.\n"
+    );
+    print::text(|out| write!(out, "{head}{}", defaults(command)))?;
     Ok(Exit::Done)
 }
 
@@ -252,7 +235,7 @@ mod tests {
     }
 
     fn with_settings(text: &str) -> Result<(Command, Settings), String> {
-        apply(Arguments::command(), text).map_err(|mistake| format!("{}: {}", mistake.at, mistake.what))
+        apply(Arguments::command(), text, &Overrides::default()).map_err(|mistake| format!("{}: {}", mistake.at, mistake.what))
     }
 
     #[test]

@@ -74,9 +74,24 @@ fn run() -> Result<Exit, Failure> {
     let given = translated.map_or(given, |translated| translated.arguments);
     // `config` must work even if the configuration file is invalid.
     let is_config = given.get(command_at(&given)).is_some_and(|word| word == "config");
-    let (command, settings) =
-        if is_config { (Arguments::command(), config::Settings::default()) } else { config::with_defaults(Arguments::command())? };
-    let parsed = command.try_get_matches_from(&given).and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
+    let (given, mut overrides) = config::switched_off(&Arguments::command(), given);
+    let mut settings = config::Settings::default();
+    let mut parse = |overrides: &config::Overrides| {
+        let mut command = Arguments::command();
+        if !is_config {
+            (command, settings) = config::with_defaults(command, overrides)?;
+        }
+        let matches = command.try_get_matches_from(&given);
+        Ok::<_, Failure>(matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches))))
+    };
+    let mut parsed = parse(&overrides)?;
+    if let Ok((arguments, matches)) = &parsed {
+        let conflicting = config::conflicting(&Arguments::command(), matches, arguments.command.as_ref());
+        if !conflicting.is_empty() {
+            overrides.extend(conflicting);
+            parsed = parse(&overrides)?;
+        }
+    }
     let (Arguments { command, mut dashboard }, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) if error.use_stderr() => return refuse(&error, &given),

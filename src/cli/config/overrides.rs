@@ -1,0 +1,212 @@
+//! Defaults of the configuration file that the command line overrides without giving another value: `--FLAG=false`, `--OPTION=`, and options that
+//! conflict with them.
+
+use std::ffi::OsString;
+
+use clap::builder::{Arg, ArgAction, Command};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Id};
+
+use crate::cli::args;
+use crate::model::TraceFormat;
+
+/// Options whose configured default does not apply: the command, empty for options before it, and the long name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::cli) struct Overrides(Vec<(String, String)>);
+
+impl Overrides {
+    fn add(&mut self, command: &[String], option: &str) {
+        self.0.push((command.join(" "), option.to_owned()));
+    }
+
+    pub(super) fn contains(&self, command: &str, option: &str) -> bool {
+        self.0.iter().any(|(of, name)| of == command && name == option)
+    }
+
+    pub(in crate::cli) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(in crate::cli) fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+}
+
+/// Removes the words that switch an option off from a command line: `--FLAG=false`, and an empty value for an option without a default. These are
+/// the forms in which the configuration file writes such options.
+pub(in crate::cli) fn switched_off(root: &Command, given: Vec<OsString>) -> (Vec<OsString>, Overrides) {
+    let (mut kept, mut overrides) = (Vec::with_capacity(given.len()), Overrides::default());
+    let (mut command, mut path) = (root, Vec::new());
+    let mut words = given.into_iter();
+    kept.extend(words.next());
+    while let Some(word) = words.next() {
+        let text = word.to_str().unwrap_or_default();
+        let Some(long) = text.strip_prefix("--") else {
+            let short = text.strip_prefix('-').and_then(|letters| letters.parse::<char>().ok());
+            let takes_value =
+                short.is_some_and(|short| command.get_arguments().any(|option| option.get_short() == Some(short) && has_value(option)));
+            if let Some(inner) = command.find_subcommand(text) {
+                path.push(text.to_owned());
+                command = inner;
+            }
+            kept.push(word);
+            kept.extend(takes_value.then(|| words.next()).flatten());
+            continue;
+        };
+        if long.is_empty() {
+            // The rest is the command line of another program.
+            kept.push(word);
+            break;
+        }
+        let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+        let option = command.get_arguments().find(|option| option.get_long() == Some(name));
+        let is_switch = option.is_some_and(|option| matches!(option.get_action(), ArgAction::SetTrue));
+        let can_be_empty = option.is_some_and(|option| has_value(option) && option.get_default_values().is_empty());
+        match value {
+            Some("true") if is_switch => kept.push(format!("--{name}").into()),
+            Some("false") if is_switch => overrides.add(&path, name),
+            Some("") if can_be_empty => overrides.add(&path, name),
+            None if option.is_some_and(has_value) => match words.next() {
+                Some(value) if value.is_empty() && can_be_empty => overrides.add(&path, name),
+                value => kept.extend([Some(word), value].into_iter().flatten()),
+            },
+            _ => kept.push(word),
+        }
+    }
+    kept.extend(words);
+    (kept, overrides)
+}
+
+fn has_value(option: &Arg) -> bool {
+    option.get_action().takes_values()
+}
+
+/// Returns the options whose default conflicts with the command line.
+pub(in crate::cli) fn conflicting(root: &Command, matches: &ArgMatches, parsed: Option<&args::Command>) -> Overrides {
+    let (mut overrides, mut path) = (Overrides::default(), Vec::new());
+    let (mut command, mut matches, mut is_inner) = (root, matches, false);
+    loop {
+        let has_source = |option: &&Arg, source| matches.value_source(option.get_id().as_str()) == Some(source);
+        let given: Vec<_> = command.get_arguments().filter(|option| has_source(option, ValueSource::CommandLine)).collect();
+        let refused = |one: &Arg, id: &Id| command.get_arg_conflicts_with(one).iter().any(|other| other.get_id() == id);
+        for default in command.get_arguments().filter(|option| has_source(option, ValueSource::DefaultValue)) {
+            let Some(name) = default.get_long() else { continue };
+            let is_refused = given.iter().any(|given| refused(given, default.get_id()) || refused(default, given.get_id()));
+            if is_refused || is_inner && parsed.is_some_and(|parsed| inapplicable(parsed).contains(&name)) {
+                overrides.add(&path, name);
+            }
+        }
+        let Some((name, inner)) = matches.subcommand() else { return overrides };
+        let Some(found) = command.find_subcommand(name) else { return overrides };
+        path.push(name.to_owned());
+        (command, matches, is_inner) = (found, inner, true);
+    }
+}
+
+/// Returns the options of a command that its arguments exclude.
+fn inapplicable(command: &args::Command) -> Vec<&'static str> {
+    match command {
+        args::Command::Heap(heap) if heap.file().is_some() => vec!["gcdump", "output"],
+        args::Command::Export(export) => {
+            let of_perfetto = ["slices", "flows"].into_iter().filter(|_| export.format != TraceFormat::Perfetto);
+            let of_parts = ["from", "to", "thread"].into_iter().filter(|_| !export.format.has_parts());
+            let of_files = export.output_path.as_ref().filter(|path| path.as_os_str() == "-").map(|_| "json");
+            of_perfetto.chain(of_parts).chain(of_files).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, FromArgMatches as _};
+
+    use super::*;
+    use crate::cli::args::Arguments;
+    use crate::cli::config::apply;
+
+    /// Parses a command line with a configuration file, as the program does.
+    fn parse(config: &str, line: &str) -> Result<args::Command, String> {
+        let given = line.split(' ').map(|word| OsString::from(word.trim_matches('\''))).collect();
+        let (given, mut overrides) = switched_off(&Arguments::command(), given);
+        for is_last in [false, true] {
+            let (command, _) = apply(Arguments::command(), config, &overrides).map_err(|error| error.what)?;
+            let matches = command.try_get_matches_from(&given).map_err(|error| error.to_string())?;
+            let parsed = Arguments::from_arg_matches(&matches).map_err(|error| error.to_string())?.command;
+            let conflicting = conflicting(&Arguments::command(), &matches, parsed.as_ref());
+            if is_last || conflicting.is_empty() {
+                return parsed.ok_or_else(|| "no command".to_owned());
+            }
+            overrides.extend(conflicting);
+        }
+        Err("not reached".to_owned())
+    }
+
+    fn trace(config: &str, line: &str) -> args::Record {
+        match parse(config, line) {
+            Ok(args::Command::Trace(trace)) => trace.record,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn configured_default_gives_way_to_a_conflicting_option() {
+        let config = "[trace]\nflight = '64MB'\nbuffer-mb = 8\nstop-on = 'A/B'\n[heap]\ngcdump = true\n[export]\nformat = 'csv'\nslices = true\njson = true";
+        assert!(trace(config, "dn-top trace 7").flight.is_some());
+        let sized = trace(config, "dn-top trace 7 --max-size 1MB");
+        assert!(sized.flight.is_none() && sized.max_size == Some(1_000_000) && sized.buffer_mb == 8 && sized.stop_on.is_some());
+        let kernel = trace(config, "dn-top trace 7 --kernel");
+        assert!(kernel.flight.is_none() && kernel.kernel);
+        let tracepoint = trace(config, "dn-top trace 7 --user-events a");
+        assert!(tracepoint.flight.is_none() && tracepoint.stop_on.is_none() && tracepoint.buffer_mb == 256);
+        let heap = |line: &str| match parse(config, line) {
+            Ok(args::Command::Heap(heap)) => (heap.gcdump, heap.graph_file.is_some()),
+            other => panic!("{line}: {other:?}"),
+        };
+        assert_eq!(heap("dn-top heap 7"), (true, false));
+        assert_eq!(heap("dn-top heap 7 -o a.gcdump"), (false, true));
+        assert_eq!(heap("dn-top heap a.gcdump"), (false, false));
+        // What is given explicitly is refused by the command.
+        assert_eq!(heap("dn-top heap a.gcdump --gcdump"), (true, false));
+        let export = |line: &str| match parse(config, line) {
+            Ok(args::Command::Export(export)) => (export.format, export.slices, export.output.json),
+            other => panic!("{line}: {other:?}"),
+        };
+        assert_eq!(export("dn-top export a.nettrace"), (TraceFormat::Csv, false, true));
+        assert_eq!(export("dn-top export a.nettrace --format perfetto -o -"), (TraceFormat::Perfetto, true, false));
+    }
+
+    #[test]
+    fn configured_default_can_be_switched_off() {
+        let config = "readonly = true\n[trace]\nflight = '64MB'\nkernel = true\nprofile = ['cpu']\n[export]\nformat = 'csv'\n";
+        for line in ["dn-top trace 7 --flight= --kernel=false --profile=", "dn-top trace --profile '' --kernel=false --flight '' 7"] {
+            let record = trace(config, line);
+            assert!(record.flight.is_none() && !record.kernel && record.events.profile.is_empty(), "{line}");
+        }
+        assert!(trace("", "dn-top trace 7 --kernel=true").kernel);
+        assert_eq!(trace(config, "dn-top trace 7 --profile= --profile gc-collect").events.profile, ["gc-collect"]);
+        let refused = |line: &str| parse(config, line).unwrap_err();
+        assert!(refused("dn-top export a.nettrace --format=").contains("--format"));
+        assert!(refused("dn-top trace 7 --kernel=maybe").contains("unexpected value 'maybe'"));
+        // Options with a default of their own have no empty value.
+        assert!(refused("dn-top trace 7 --buffer-mb=").contains("--buffer-mb"));
+    }
+
+    #[test]
+    fn words_that_are_no_options_are_kept() {
+        for line in [
+            "dn-top run --duration 1s -- app --json=false --flight=",
+            "dn-top trace --output --json=false 7",
+            "dn-top heap -o --json=false 7",
+            "dn-top --unknown=false trace 7",
+            "dn-top set-env 7 A=",
+        ] {
+            let given: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert_eq!(switched_off(&Arguments::command(), given.clone()), (given, Overrides::default()), "{line}");
+        }
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let (kept, off) = switched_off(&Arguments::command(), words("dn-top --readonly=false trace --json=false 7"));
+        assert_eq!(kept, words("dn-top trace 7"));
+        assert!(off.contains("", "readonly") && off.contains("trace", "json") && !off.contains("", "json"));
+    }
+}
