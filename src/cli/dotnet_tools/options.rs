@@ -195,6 +195,9 @@ const DUMP: &[ToolOption] = &[
     }),
 ];
 
+/// Of versions of the tool before 10.
+const LIST: &[ToolOption] = &[value(&["-r", "--runtime-version"], |_, _| Ok(()))];
+
 const COMMAND: &[ToolOption] = &[value(&["-c", "--command"], |_, _| Ok(()))];
 
 pub(super) const TOOLS: &[Tool] = &[
@@ -224,7 +227,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         tool: "counters",
         command: "list",
-        options: &[HELP],
+        options: &[HELP, LIST],
         build: |_| {
             Err("`counters list` is not supported: `dn-top counters TARGET --counters NAME` shows what a process publishes".to_owned())
         },

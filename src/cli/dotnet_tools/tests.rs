@@ -118,6 +118,8 @@ fn every_documented_option_is_translated_or_refused() {
         ("trace convert a.nettrace", "--format is Speedscope or Chromium"),
         ("trace collect-linux", "is not supported"),
         ("counters list", "is not supported"),
+        ("counters list -r 3.1", "is not supported"),
+        ("counters list --runtime-version 8.0", "is not supported"),
         ("counters monitor -- app", "cannot start a program"),
         ("counters collect -p 1 --dsrouter ios", "is not supported"),
         ("gcdump report a.gcdump b.gcdump", "one .gcdump file"),
