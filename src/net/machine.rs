@@ -98,5 +98,5 @@ fn user_events() -> Check {
     if missing.is_empty() {
         return Check::good("user_events", "available to .NET 10 and later".to_owned());
     }
-    Check::optional("user_events", missing.join("; "))
+    Check::optional("user_events", missing.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
 }

@@ -42,30 +42,31 @@ impl Kernel {
     }
 
     /// Returns everything that prevents the use of user_events, each as a sentence with a remedy; empty if they are available.
-    pub fn missing(&self) -> Vec<String> {
+    pub fn missing(&self) -> Vec<Missing> {
         let shown = SafeText::from_path(&self.tracefs);
         let mounted = statfs(&self.tracefs).is_ok_and(|system| system.f_type as u64 == TRACEFS);
         let data = self.tracefs.join(FILE);
         let mut missing = Vec::new();
         let known = self.setting.exists() || (mounted && data.exists());
         if !known {
-            missing.push("not supported by this kernel: needs Linux 6.4 or newer, built with CONFIG_USER_EVENTS".to_owned());
+            missing
+                .push(Missing::Support("not supported by this kernel: needs Linux 6.4 or newer, built with CONFIG_USER_EVENTS".to_owned()));
         }
         if !mounted {
-            missing.push(format!("tracefs is not mounted: run `mount -t tracefs tracefs {shown}` as root"));
+            missing.push(Missing::Support(format!("tracefs is not mounted: run `mount -t tracefs tracefs {shown}` as root")));
         }
         // If tracefs is not mounted, only the user can be checked.
         let denied = match self.open() {
             _ if !mounted => !self.root,
             Err(UserEventsError::Io { reason, .. }) if reason.kind() == io::ErrorKind::ReadOnlyFilesystem => {
-                missing.push(format!("tracefs is mounted read-only: run `mount -o remount,rw {shown}` as root"));
+                missing.push(Missing::Support(format!("tracefs is mounted read-only: run `mount -o remount,rw {shown}` as root")));
                 false
             }
-            Err(UserEventsError::Io { reason, .. }) => reason.kind() == io::ErrorKind::PermissionDenied,
-            _ => false,
+            Err(error) => error.is_denied(),
+            Ok(_) => false,
         };
         if denied {
-            missing.push("this user may not register events: run dn-top with sudo".to_owned());
+            missing.push(Missing::Permission("this user may not register events: run dn-top with sudo".to_owned()));
         }
         missing
     }
@@ -84,6 +85,17 @@ impl Kernel {
     }
 }
 
+/// A requirement that is not met, as a sentence with a remedy.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Missing {
+    /// The kernel, a mount or the runtime does not support it.
+    #[error("{0}")]
+    Support(String),
+    /// The user is not allowed to use it.
+    #[error("{0}")]
+    Permission(String),
+}
+
 /// Why there is no file to pass to a runtime.
 #[derive(Debug, Error)]
 pub enum UserEventsError {
@@ -98,6 +110,13 @@ pub enum UserEventsError {
     /// The file is not the kernel's `user_events_data`.
     #[error("{} is not the kernel's user_events_data, and is not passed to the runtime", SafeText::from_path(.0))]
     AnotherFile(PathBuf),
+}
+
+impl UserEventsError {
+    /// Whether this is a lack of permissions.
+    pub fn is_denied(&self) -> bool {
+        matches!(self, Self::Io { reason, .. } if reason.kind() == io::ErrorKind::PermissionDenied)
+    }
 }
 
 /// A handle to the kernel's `user_events_data`, and never to another file: a runtime writes to whatever file it is given.
@@ -168,10 +187,13 @@ mod tests {
     fn every_missing_requirement_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let kernel = Kernel { tracefs: folder.path().join("tracing"), setting: folder.path().join("max"), root: false };
-        let missing = kernel.missing();
-        assert!(missing[0].starts_with("not supported by this kernel: needs Linux 6.4"), "{missing:?}");
-        assert!(missing[1].starts_with("tracefs is not mounted: run `mount -t tracefs tracefs /"), "{missing:?}");
-        assert_eq!(missing[2..], ["this user may not register events: run dn-top with sudo"]);
+        let missing = |kernel: &Kernel| kernel.missing().iter().map(ToString::to_string).collect::<Vec<_>>();
+        let kinds: Vec<_> = kernel.missing().iter().map(|missing| matches!(missing, Missing::Permission(_))).collect();
+        assert_eq!(kinds, [false, false, true]);
+        let missing_now = missing(&kernel);
+        assert!(missing_now[0].starts_with("not supported by this kernel: needs Linux 6.4"), "{missing_now:?}");
+        assert!(missing_now[1].starts_with("tracefs is not mounted: run `mount -t tracefs tracefs /"), "{missing_now:?}");
+        assert_eq!(missing_now[2..], ["this user may not register events: run dn-top with sudo"]);
         let kernel = Kernel { root: true, ..kernel };
         assert_eq!(kernel.missing().len(), 2);
         assert!(matches!(kernel.open(), Err(UserEventsError::Io { .. })));
@@ -179,7 +201,7 @@ mod tests {
         fs::write(&kernel.setting, "32767").unwrap();
         fs::create_dir(&kernel.tracefs).unwrap();
         fs::write(kernel.tracefs.join(FILE), "").unwrap();
-        assert!(kernel.missing()[0].starts_with("tracefs is not mounted"), "{:?}", kernel.missing());
+        assert!(missing(&kernel)[0].starts_with("tracefs is not mounted"), "{:?}", kernel.missing());
         assert!(matches!(kernel.open(), Err(UserEventsError::AnotherFile(_))));
     }
 }

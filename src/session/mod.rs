@@ -67,7 +67,7 @@ pub use recorder::{Recorder, StopRequest};
 pub use salvage::{SalvageError, salvage};
 pub use stacks::{StacksError, ThreadStacks, thread_stacks};
 pub use trace_session::{Cut, StopLimit, Unfinished};
-pub use user_events::{KernelSession, user_events_data, user_events_missing};
+pub use user_events::{KernelSession, UserEventsUnavailable, user_events_data, user_events_missing};
 pub use watch::{WatchOptions, watch};
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use thiserror::Error;
 use tokio::time::sleep;
 
 use super::plan::StartError;
@@ -11,7 +12,7 @@ use super::trace_session::{EventStream, StopLimit, TraceSession, Unfinished};
 use crate::ipc::{Capabilities, CommandCode, RuntimeVersion, SessionId, UserEvents};
 use crate::model::StoppedBy;
 use crate::net::client::Client;
-use crate::net::user_events::{Kernel, UserEventsData};
+use crate::net::user_events::{Kernel, Missing, UserEventsData, UserEventsError};
 
 /// A session that lasts as long as this value: the runtime ends it when its connection is closed, at the latest when we are killed.
 #[derive(Debug)]
@@ -26,23 +27,41 @@ const MAX_STREAM_BYTES: u64 = 64 << 10;
 const STOP: StopLimit = StopLimit { bytes: MAX_STREAM_BYTES, ..StopLimit::RUNDOWN };
 
 /// Returns everything missing in the kernel and a runtime of this version for such a session, each as a message with a remedy.
-pub fn user_events_missing(kernel: &Kernel, runtime: Option<&RuntimeVersion>) -> Vec<String> {
+pub fn user_events_missing(kernel: &Kernel, runtime: Option<&RuntimeVersion>) -> Vec<Missing> {
     let mut missing = kernel.missing();
     let needs = Capabilities::of(runtime).unsupported_reason(CommandCode::CollectTracing5);
-    missing.extend(needs.map(|needs| format!("the runtime is too old: it {needs}")));
+    missing.extend(needs.map(|needs| Missing::Support(format!("the runtime is too old: it {needs}"))));
     missing
+}
+
+/// Why a process cannot write to user_events.
+#[derive(Debug, Error)]
+pub enum UserEventsUnavailable {
+    /// Everything missing.
+    #[error("it cannot write to user_events: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Missing(Vec<Missing>),
+    /// The file cannot be opened.
+    #[error("it cannot write to user_events: {0}")]
+    File(#[from] UserEventsError),
+}
+
+impl UserEventsUnavailable {
+    /// Whether only permissions are missing.
+    pub fn is_denied(&self) -> bool {
+        match self {
+            Self::Missing(missing) => missing.iter().all(|missing| matches!(missing, Missing::Permission(_))),
+            Self::File(error) => error.is_denied(),
+        }
+    }
 }
 
 /// Opens the file that such a session needs.
 ///
 /// # Errors
-/// A message that lists everything missing.
-pub fn user_events_data(kernel: &Kernel, runtime: Option<&RuntimeVersion>) -> Result<UserEventsData, String> {
+/// [`UserEventsUnavailable`]
+pub fn user_events_data(kernel: &Kernel, runtime: Option<&RuntimeVersion>) -> Result<UserEventsData, UserEventsUnavailable> {
     let missing = user_events_missing(kernel, runtime);
-    if missing.is_empty() {
-        return kernel.open().map_err(|error| error.to_string());
-    }
-    Err(format!("it cannot write to user_events: {}", missing.join("; ")))
+    if missing.is_empty() { Ok(kernel.open()?) } else { Err(UserEventsUnavailable::Missing(missing)) }
 }
 
 impl KernelSession {
@@ -84,5 +103,18 @@ impl KernelSession {
             refusal = self.session.request_stop(STOP) => refusal,
         };
         if refusal.is_some() || self.session.why_cut().is_some() { Err(self.session.unfinished(refusal)) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_missing_permissions_count_as_denied() {
+        let [support, permission] = [Missing::Support("old".to_owned()), Missing::Permission("root".to_owned())];
+        let denied = |missing: &[&Missing]| UserEventsUnavailable::Missing(missing.iter().copied().cloned().collect()).is_denied();
+        // With the permission alone, it would still not work.
+        assert_eq!([denied(&[&permission]), denied(&[&support, &permission]), denied(&[&support])], [true, false, false]);
     }
 }

@@ -135,7 +135,7 @@ impl Runner {
             Effect::CheckTracepoints { key } => {
                 let runtime = self.processes.get(&key).and_then(|process| process.runtime.as_ref());
                 let missing = session::user_events_missing(&Kernel::machine(), runtime);
-                self.send(Msg::TracepointsMissing { key, missing: missing.into_iter().map(SafeText::from).collect() });
+                self.send(Msg::TracepointsMissing { key, missing: missing.iter().map(|missing| missing.to_string().into()).collect() });
             }
             Effect::StopTrace { id } => self.recordings.request(id, StopRequest::Stop),
             Effect::AbandonTrace { id } => self.recordings.request(id, StopRequest::Abandon),
@@ -257,7 +257,7 @@ impl Runner {
         };
         let what = options.select()?.what;
         let recording = Recording { kernel: Some(kernel), ..Recording::starting(id, key, process.name, what, PathBuf::new()) };
-        let data = session::user_events_data(&Kernel::machine(), process.runtime.as_ref());
+        let data = session::user_events_data(&Kernel::machine(), process.runtime.as_ref()).map_err(|error| error.to_string());
         let wanted = kernel::KernelRequest { recording, events, data, duration: options.duration };
         self.recordings.start_in_kernel(client, wanted, self.inbox.clone());
         Ok(())

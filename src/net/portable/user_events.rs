@@ -17,8 +17,8 @@ impl Kernel {
     }
 
     /// Returns the reasons why user_events are not available.
-    pub fn missing(&self) -> Vec<String> {
-        vec!["they are available on Linux only".to_owned()]
+    pub fn missing(&self) -> Vec<Missing> {
+        vec![Missing::Support("they are available on Linux only".to_owned())]
     }
 
     /// Not supported on this system.
@@ -30,10 +30,28 @@ impl Kernel {
     }
 }
 
+/// A requirement that is not met, as a sentence with a remedy.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Missing {
+    /// The system or the runtime does not support it.
+    #[error("{0}")]
+    Support(String),
+    /// The user is not allowed to use it.
+    #[error("{0}")]
+    Permission(String),
+}
+
 /// The reason why there is no file to hand over.
 #[derive(Debug, Error)]
 #[error("user_events are available on Linux only")]
 pub struct UserEventsError;
+
+impl UserEventsError {
+    /// Whether this is a lack of permissions.
+    pub fn is_denied(&self) -> bool {
+        false
+    }
+}
 
 /// A handle to the kernel's `user_events_data`; cannot be created.
 #[derive(Debug)]
