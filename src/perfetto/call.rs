@@ -49,6 +49,8 @@ pub struct Reply {
     pub has_more: bool,
     /// The result message; empty if the call failed.
     pub body: Vec<u8>,
+    /// The service's error message, if it sent one instead of a result.
+    pub error: Option<String>,
 }
 
 /// The calls of a connection: available methods and outstanding replies. `T` identifies the call of a reply.
@@ -123,8 +125,8 @@ impl<M: Method, T: Clone> Calls<M, T> {
     /// Returns the token and content of a reply; `None` if it is not to an outstanding call.
     pub fn reply(&mut self, frame: Frame) -> Option<(T, Reply)> {
         let reply = match frame.body {
-            Body::InvokeReply { success, has_more, reply } => Reply { success, has_more, body: reply },
-            Body::RequestError(_) => Reply { success: false, has_more: false, body: Vec::new() },
+            Body::InvokeReply { success, has_more, reply } => Reply { success, has_more, body: reply, error: None },
+            Body::RequestError(error) => Reply { success: false, has_more: false, body: Vec::new(), error: Some(error) },
             _ => return None,
         };
         let token = if reply.has_more { self.waiting.get(&frame.request).cloned() } else { self.waiting.remove(&frame.request) };

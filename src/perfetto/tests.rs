@@ -108,7 +108,7 @@ fn p8_rejected_request_is_a_failed_call() {
     let mut calls = bound();
     calls.call(ProducerMethod::InitializeConnection, vec![], "call").unwrap();
     let (token, reply) = calls.reply(frame(2, Body::RequestError("why".to_owned()))).unwrap();
-    assert_eq!((token, reply.success, reply.has_more), ("call", false, false));
+    assert_eq!((token, reply.success, reply.has_more, reply.error.as_deref()), ("call", false, false, Some("why")));
 }
 
 #[test]

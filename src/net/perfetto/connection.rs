@@ -12,7 +12,7 @@ use super::address::Address;
 use super::error::{Cause, PerfettoError};
 use super::socket::{self, FrameReceiver, Handle, Writer};
 use crate::perfetto::call::{Calls, Method, Reply, bind};
-use crate::perfetto::ipc::Frame;
+use crate::perfetto::ipc::{Body, Frame};
 
 /// Time limit for a reply.
 pub const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -20,6 +20,9 @@ pub const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_OUTGOING: usize = 1024;
 /// Maximum number of received frames queued. Further frames stay in the socket.
 const MAX_INCOMING: usize = 1024;
+
+/// The first request of a connection.
+const METHODS: &str = "the request for its methods";
 
 /// A connection to a port of the service. `T` identifies the call of a reply. Dropping it closes the connection.
 #[derive(Debug)]
@@ -51,7 +54,7 @@ impl<M: Method, T: Clone + PartialEq> Connection<M, T> {
     /// [`PerfettoError`]
     pub async fn open(address: Address) -> Result<Self, PerfettoError> {
         let opened = timeout(REPLY_TIMEOUT, Self::try_open(address.clone())).await;
-        let timed_out = || Cause::Timeout { what: "the request for its methods", limit: REPLY_TIMEOUT };
+        let timed_out = || Cause::Timeout { what: METHODS, limit: REPLY_TIMEOUT };
         opened.unwrap_or_else(|_| Err(timed_out())).map_err(|cause| PerfettoError { address, cause })
     }
 
@@ -61,6 +64,9 @@ impl<M: Method, T: Clone + PartialEq> Connection<M, T> {
         let request = bind::<M>().map_err(crate::perfetto::call::CallError::from)?;
         write.write_all(&request).await?;
         let (reply, _) = receiver.next().await?;
+        if let Body::RequestError(message) = &reply.body {
+            return Err(Cause::refused(METHODS, Some(message)));
+        }
         let calls = Calls::bound(reply)?;
         let (out, outgoing) = mpsc::channel(MAX_OUTGOING);
         let (received, frames) = mpsc::channel(MAX_INCOMING);
@@ -124,7 +130,7 @@ impl<M: Method, T: Clone + PartialEq> Connection<M, T> {
             Ok(incoming) => incoming?,
             Err(_) => return Err(self.error(Cause::Timeout { what: method.name(), limit })),
         };
-        if incoming.reply.success { Ok(incoming) } else { Err(self.error(Cause::Refused(method.name()))) }
+        if incoming.reply.success { Ok(incoming) } else { Err(self.error(Cause::refused(method.name(), incoming.reply.error.as_deref()))) }
     }
 
     /// Returns the next reply. Cancel safe.

@@ -118,6 +118,16 @@ pub enum Cause {
     Io(io::Error),
 }
 
+impl Cause {
+    /// The service refused a request, possibly with an error message.
+    pub fn refused(what: &'static str, message: Option<&str>) -> Self {
+        match message.filter(|message| !message.trim().is_empty()) {
+            Some(message) => Self::RefusedBecause { what, why: SafeText::new(message) },
+            None => Self::Refused(what),
+        }
+    }
+}
+
 impl From<io::Error> for Cause {
     fn from(error: io::Error) -> Self {
         match error.kind() {

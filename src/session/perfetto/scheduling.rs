@@ -20,7 +20,7 @@ use super::producer::{PacketSource, Producer};
 use super::{Inlet, service_state};
 use crate::model::{Bytes, Counted, SafeText, Scheduling, Stopwatch};
 use crate::net::perfetto::{Cause, Connection, IncomingReply, PerfettoError, REPLY_TIMEOUT, Sockets};
-use crate::perfetto::call::Method as _;
+use crate::perfetto::call::{Method as _, Reply};
 use crate::perfetto::consumer::ConsumerMethod as Method;
 use crate::perfetto::recording::{FTRACE, Packets, disabled, enable, flush, losses};
 use crate::session::progress::Progress;
@@ -100,7 +100,7 @@ impl SchedulingRecording {
                 tokio::select! {
                     Some(inlet) = started.recv() => return Ok(inlet),
                     incoming = connection.next() => if let IncomingReply { token: Token::Ended, reply, .. } = incoming? {
-                        return Err(connection.error(why_ended(reply.success, &reply.body)));
+                        return Err(connection.error(why_ended(&reply)));
                     },
                 }
             }
@@ -150,12 +150,12 @@ fn source_name() -> String {
     format!("dotnet.dn-top.{}.{:016x}", std::process::id(), RandomState::new().hash_one(0))
 }
 
-fn why_ended(success: bool, reply: &[u8]) -> Cause {
+fn why_ended(reply: &Reply) -> Cause {
     let what = Method::EnableTracing.name();
-    match disabled(reply) {
+    match disabled(&reply.body) {
         Ok(Some(why)) => Cause::RefusedBecause { what, why: SafeText::new(&why) },
-        Ok(None) if success => Cause::RefusedBecause { what, why: "the service ended the recording".into() },
-        Ok(None) => Cause::Refused(what),
+        Ok(None) if reply.success => Cause::RefusedBecause { what, why: "the service ended the recording".into() },
+        Ok(None) => Cause::refused(what, reply.error.as_deref()),
         Err(error) => error.into(),
     }
 }
@@ -231,7 +231,7 @@ impl Reader {
 
     fn check_still_recording(&self, incoming: &IncomingReply<Token>) -> Result<(), PerfettoError> {
         match incoming.token {
-            Token::Ended => Err(self.connection.error(why_ended(incoming.reply.success, &incoming.reply.body))),
+            Token::Ended => Err(self.connection.error(why_ended(&incoming.reply))),
             _ => Ok(()),
         }
     }
@@ -250,7 +250,7 @@ impl Reader {
                 continue;
             }
             if !incoming.reply.success {
-                return Err(self.connection.error(Cause::Refused(Method::ReadBuffers.name())).into());
+                return Err(self.connection.error(Cause::refused(Method::ReadBuffers.name(), incoming.reply.error.as_deref())).into());
             }
             self.packets.add(&incoming.reply.body, &mut self.trace).map_err(|error| self.connection.error(error))?;
             if self.trace.len() > PIECE || !incoming.reply.has_more {
@@ -337,7 +337,7 @@ impl Reader {
         let (flushed_from, mut is_flushed) = (Instant::now(), false);
         match self.connection.ask(Method::Flush, flush(FLUSH.0), Token::Flushed, FLUSH.1).await {
             Ok(_) => is_flushed = true,
-            Err(PerfettoError { cause: Cause::Refused(_), .. }) => {
+            Err(PerfettoError { cause: Cause::Refused(_) | Cause::RefusedBecause { .. }, .. }) => {
                 missing.push("a data source did not flush its last events in time".to_owned());
             }
             Err(error) => return Err(error.into()),

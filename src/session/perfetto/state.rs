@@ -26,7 +26,7 @@ pub async fn service_state(address: Option<Address>) -> Result<(Address, Service
         for _ in 0..MAX_REPLIES {
             let incoming = connection.next().await?;
             if !incoming.reply.success {
-                return Err(connection.error(Cause::Refused(method.name())));
+                return Err(connection.error(Cause::refused(method.name(), incoming.reply.error.as_deref())));
             }
             state.add(&incoming.reply.body).map_err(|error| connection.error(error))?;
             if !incoming.reply.has_more {

@@ -51,3 +51,33 @@ async fn service_that_does_not_read_is_an_error() {
     let closed = connection.send(ProducerMethod::CommitData, Vec::new()).unwrap_err();
     assert!(matches!(closed.cause, Cause::Closed), "{closed}");
 }
+
+#[tokio::test]
+async fn error_message_of_the_service_is_passed_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("producer");
+    let listener = UnixListener::bind(&path).unwrap();
+    let refuse = |request| Frame { request, body: Body::RequestError("not\u{1b} for you".to_owned()) }.encode().unwrap();
+    let service = tokio::spawn(async move {
+        let mut stream = answer_first(listener).await;
+        // The frame of the call that is refused.
+        let _ = stream.read(&mut [0; 4096]).await.unwrap();
+        stream.write_all(&refuse(2)).await.unwrap();
+        stream
+    });
+    let mut connection = Connection::<_, ()>::open(Address::Path(path)).await.unwrap();
+    let error = connection.ask(ProducerMethod::CommitData, Vec::new(), (), REPLY_TIMEOUT).await.unwrap_err().to_string();
+    assert!(error.ends_with(": CommitData was refused: not\u{fffd} for you"), "{error}");
+    drop(service.await.unwrap());
+
+    let path = folder.path().join("other");
+    let listener = UnixListener::bind(&path).unwrap();
+    let service = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(&refuse(1)).await.unwrap();
+        stream
+    });
+    let error = Connection::<ProducerMethod, ()>::open(Address::Path(path)).await.unwrap_err().to_string();
+    assert!(error.ends_with(": the request for its methods was refused: not\u{fffd} for you"), "{error}");
+    drop(service.await.unwrap());
+}
