@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::config::Settings;
 use super::exit::{Exit, Failure};
 use super::host::Host;
+use super::interrupt::interrupted;
 use super::print;
 use super::target::{connect, connect_legacy, display_name, exchange_error, start_error};
 use super::user_events;
@@ -92,10 +93,21 @@ impl RecordCommand {
         Ok(Self { options: given, output_name, export: options.export, json: options.output.json })
     }
 
-    pub(super) async fn begin(&self, client: Client, key: ProcessKey, name: &str, notes: Vec<String>) -> Result<Recorder, Failure> {
+    /// Starts the recording, unless a signal arrives first.
+    pub(super) async fn begin(
+        &self,
+        client: Client,
+        key: ProcessKey,
+        name: &str,
+        notes: Vec<String>,
+        interrupts: &mut Interrupts,
+    ) -> Result<Recorder, Failure> {
         let plan = Plan::from_options(&self.options, key, name.into(), Path::new(""), &self.output_name).map_err(anyhow::Error::msg)?;
         let plan = Plan { notes, ..plan };
-        let recorder = Recorder::start(client, plan).await.map_err(start_error)?;
+        let recorder = tokio::select! {
+            started = Recorder::start(client, plan) => started.map_err(start_error)?,
+            () = interrupts.next() => return Err(interrupted("interrupted before the session was open: nothing was recorded")),
+        };
         let progress = recorder.progress();
         let recording = progress.borrow();
         recording.notes.iter().for_each(print::message);
@@ -208,7 +220,7 @@ pub(super) async fn trace(host: &Host, arguments: args::Trace) -> Result<Exit, F
     let target = &arguments.target.target;
     let (process, client) = if arguments.legacy { connect_legacy(host, target).await? } else { connect(host, target).await? };
     let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
-    let mut recorder = record_command.begin(client.clone(), process.key, &process.name, Vec::new()).await?;
+    let mut recorder = record_command.begin(client.clone(), process.key, &process.name, Vec::new(), &mut interrupts).await?;
     if arguments.resume && process.run_state != RunState::Running {
         recorder = resumed(recorder, client.run(&Command::ResumeRuntime).await).await?;
     }

@@ -91,7 +91,7 @@ async fn record(
 ) -> Result<RecordResult, Failure> {
     let (client, key) = (launched.client.clone(), launched.key);
     let name = launched.name(program).await.map_err(exchange_error)?;
-    let recorder = record_command.begin(client, key, &name, launched.note().into_iter().collect()).await?;
+    let recorder = record_command.begin(client, key, &name, launched.note().into_iter().collect(), interrupts).await?;
     let recorder = resumed(recorder, launched.resume().await).await?;
     launch.release();
     let from = if launched.missed.is_some() { "" } else { " from its start" };

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
+use super::interrupt::interrupted;
 use super::print;
 use super::record::trace_options;
 use super::target::{connect, display_name, start_error};
@@ -37,7 +38,10 @@ pub(super) async fn run(host: &Host, arguments: args::Trace) -> Result<Exit, Fai
     })?;
     let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
     let begun = Instant::now();
-    let mut session = KernelSession::start(client, events, &data).await.map_err(start_error)?;
+    let mut session = tokio::select! {
+        started = KernelSession::start(client, events, &data) => started.map_err(start_error)?,
+        () = interrupts.next() => return Err(interrupted("interrupted before the session was open")),
+    };
     let session_id = session.id().to_string();
     print::message(format_args!("{} writes {} to {kernel}; Ctrl-C stops it", display_name(&process), selected.what.join(" + ")));
     let stopped_by = session.wait_for_stop(interrupts.next(), options.duration).await;

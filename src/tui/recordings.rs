@@ -130,7 +130,10 @@ async fn record(
     // The receiver is gone once the dashboard has quit; the recording continues.
     let publish = async |msg| drop(inbox.send(msg).await);
     publish(Msg::Recording(Box::new(plan.starting()))).await;
-    let started = Recorder::start(client, plan).await;
+    let started = tokio::select! {
+        started = Recorder::start(client, plan) => started.map_err(|error| error.to_string()),
+        Ok(_) = requests.wait_for(|request| *request != StopRequest::None) => Err("Stopped before the session started.".to_owned()),
+    };
     if let Some(launched) = &waiting
         && let Err(error) = launched.resume().await
     {
@@ -138,8 +141,8 @@ async fn record(
     }
     let recorder = match started {
         Ok(recorder) => recorder,
-        Err(error) => {
-            publish(Msg::TraceFailed { id, reason: error.to_string().into() }).await;
+        Err(reason) => {
+            publish(Msg::TraceFailed { id, reason: reason.into() }).await;
             return None;
         }
     };
@@ -164,4 +167,37 @@ async fn record(
         }
     }
     Some(recorder.finished().await)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ProcessKey, TraceOptions};
+    use crate::net::endpoint::Endpoint;
+    use crate::net::stream::address_in;
+    use crate::sim::{Fault, Simulated, Spec};
+
+    #[tokio::test]
+    async fn recording_is_stopped_while_its_session_is_being_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = address_in(folder.path(), "socket");
+        let _runtime = Simulated::start(socket.clone(), Spec { fault: Some(Fault::Silent), ..Spec::new("Web", "9.0.7", 77) }).unwrap();
+        let key = ProcessKey { pid: 77, started: 1 };
+        let config = TraceOptions::default().select().unwrap().config;
+        let plan = Plan::new(key, "Web".into(), config, folder.path().join("a.nettrace"));
+        let (request, requests) = watch::channel(StopRequest::None);
+        let (inbox, mut messages) = mpsc::channel(9);
+        let recording = tokio::spawn(record(Client::new(Endpoint { key, socket }), plan, requests, inbox, None));
+        assert!(matches!(messages.recv().await, Some(Msg::Recording(_))));
+        let partial = folder.path().join("a.nettrace.partial");
+        while !partial.exists() {
+            sleep(Duration::from_millis(5)).await;
+        }
+        request.send_replace(StopRequest::Stop);
+        match messages.recv().await {
+            Some(Msg::TraceFailed { reason, .. }) => assert_eq!(reason, "Stopped before the session started."),
+            other => panic!("{other:?}"),
+        }
+        assert!(recording.await.unwrap().is_none() && !partial.exists());
+    }
 }

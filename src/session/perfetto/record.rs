@@ -10,7 +10,7 @@ use super::commits::{Batch, PacketQuota, Work};
 use super::settings::Settings;
 use super::stream::{Inlet, Outlet, Stream, Tally};
 use crate::export::notices;
-use crate::model::{PacketCounts, Process, RunState, SafeText};
+use crate::model::{Counted, PacketCounts, Process, RunState, SafeText};
 use crate::net::Directory;
 use crate::net::client::{Client, REPLY_TIMEOUT};
 use crate::net::clock::monotonic;
@@ -31,6 +31,13 @@ pub(super) struct Control {
     pub(super) stop: watch::Receiver<bool>,
     /// Incremented to request that all descriptions are written again.
     pub(super) restart: watch::Receiver<u64>,
+}
+
+impl Control {
+    /// Waits until the stop is requested, or the sender is dropped.
+    async fn stopped(&mut self) {
+        let _ = self.stop.wait_for(|stop| *stop).await;
+    }
 }
 
 /// Event of a recording.
@@ -61,7 +68,7 @@ pub(super) struct ServiceRecording {
 impl ServiceRecording {
     /// Records until the stop signal. Calls `report` when the recording has started and when it has ended.
     pub(super) async fn run(self, mut control: Control, report: impl Fn(Event)) {
-        let (streams, mut troubles) = match self.open(&control).await {
+        let (streams, mut troubles) = match self.open(&mut control).await {
             Ok(opened) => opened,
             Err(why) => (Vec::new(), vec![format!("configuration refused: {why}")]),
         };
@@ -76,8 +83,7 @@ impl ServiceRecording {
         let troubles: Vec<_> = troubles.into_iter().map(SafeText::from).collect();
         self.note(&troubles);
         report(Event::Started { processes: streams.iter().map(|(name, _)| SafeText::new(name)).collect(), troubles });
-        // Also ends if the sender was dropped.
-        let _ = control.stop.wait_for(|stop| *stop).await;
+        control.stopped().await;
         let limit = StopLimit { time: self.time_to_stop(), ..StopLimit::RUNDOWN };
         let mut stopping: JoinSet<()> = streams.into_iter().map(|(_, stream)| stream.stop(limit)).collect();
         // A panic in a task is reported by the panic hook.
@@ -93,11 +99,14 @@ impl ServiceRecording {
         allowed.saturating_sub(PACKETS_TIMEOUT).max(allowed / 2)
     }
 
-    /// Opens a session in each process. Also returns error messages for processes without one.
-    async fn open(&self, control: &Control) -> Result<(Vec<(String, Stream)>, Vec<String>), String> {
+    /// Opens a session in each process, until the stop signal. Also returns error messages for processes without one.
+    async fn open(&self, control: &mut Control) -> Result<(Vec<(String, Stream)>, Vec<String>), String> {
         let settings = self.settings.with(&self.configuration.text)?;
         let selected = settings.select()?;
-        let (targets, mut troubles) = self.find(&settings.targets).await?;
+        let (targets, mut troubles) = tokio::select! {
+            found = self.find(&settings.targets) => found?,
+            () = control.stopped() => return Ok((Vec::new(), vec!["stopped before the processes were found: nothing is recorded".to_owned()])),
+        };
         // Those about the command line are displayed when it is parsed.
         if !self.configuration.text.is_empty() {
             troubles.extend(selected.warnings);
@@ -118,12 +127,28 @@ impl ServiceRecording {
                 }
             });
         }
-        let mut streams = Vec::new();
-        for opened in opening.join_all().await {
+        let (mut streams, mut is_stopped, mut unopened) = (Vec::new(), false, 0);
+        loop {
+            let opened = tokio::select! {
+                biased;
+                opened = opening.join_next() => opened,
+                () = control.stopped(), if !is_stopped => {
+                    // A session that is still requested ends with its connection.
+                    opening.abort_all();
+                    is_stopped = true;
+                    continue;
+                }
+            };
             match opened {
-                Ok(stream) => streams.push(stream),
-                Err(why) => troubles.push(why),
+                None => break,
+                Some(Ok(Ok(stream))) => streams.push(stream),
+                Some(Ok(Err(why))) => troubles.push(why),
+                // A panic is reported by the panic hook.
+                Some(Err(error)) => unopened += u64::from(error.is_cancelled()),
             }
+        }
+        if unopened > 0 {
+            troubles.push(format!("stopped before the sessions of {:#} were open", Counted(unopened, "process")));
         }
         Ok((streams, troubles))
     }

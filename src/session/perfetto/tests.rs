@@ -1,14 +1,17 @@
 //! Tests that serve simulated processes to a simulated tracing service: whatever it does, packets arrive or the reason is reported.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use super::{ServeOptions, Settings, serve};
+use crate::ipc::CommandCode;
 use crate::model::{PacketCounts, ProducerReport};
 use crate::net::Directory;
 use crate::net::discovery::Sources;
@@ -365,6 +368,57 @@ async fn warnings_about_a_configuration_are_noted_in_the_trace() {
     bench.until(|seen| text(seen).contains("runtime events exception are ignored: a provider or profile already enables")).await;
     bench.service().stop(1);
     bench.until(|seen| seen.stopped == [1]).await;
+    bench.end().await;
+}
+
+#[tokio::test]
+async fn stop_is_honored_while_processes_are_being_found() {
+    let bench = Bench::new(TracingBehavior::default());
+    let path = bench.dir.path().join("silent");
+    // Accepts connections, and answers nothing.
+    let _silent = UnixListener::bind(&path).unwrap();
+    bench.service().record(1, &format!("targets={}", path.display()));
+    bench.service().stop(1);
+    bench.until(|seen| seen.stopped == [1]).await;
+    let started = bench.report(|report| matches!(report, ProducerReport::Started { .. })).await;
+    let ProducerReport::Started { troubles, .. } = started else { panic!("{started:?}") };
+    assert_eq!(troubles, ["stopped before the processes were found: nothing is recorded"]);
+    bench.end().await;
+}
+
+/// Serves a socket of a runtime that does not answer requests for sessions, and reports the first such request. Others are passed on.
+async fn without_sessions(listener: UnixListener, runtime: PathBuf, requested: watch::Sender<bool>) {
+    let mut unanswered = Vec::new();
+    while let Ok((mut client, _)) = listener.accept().await {
+        let mut header = [0; 20];
+        client.read_exact(&mut header).await.unwrap();
+        if header[16] == CommandCode::CollectTracing.set() {
+            requested.send_replace(true);
+            unanswered.push(client);
+            continue;
+        }
+        let mut server = UnixStream::connect(&runtime).await.unwrap();
+        server.write_all(&header).await.unwrap();
+        copy_bidirectional(&mut client, &mut server).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn stop_is_honored_while_sessions_are_being_opened() {
+    let bench = Bench::new(TracingBehavior::default());
+    let mut directory = Directory::new(Sources::below(bench.dir.path())).unwrap();
+    let runtime = directory.refresh(STEP_TIMEOUT).await.unwrap().pop().unwrap().socket.unwrap();
+    let path = bench.dir.path().join("slow");
+    let (requested, mut is_requested) = watch::channel(false);
+    let relay = tokio::spawn(without_sessions(UnixListener::bind(&path).unwrap(), runtime, requested));
+    bench.service().record(1, &format!("targets={}", path.display()));
+    timeout(STEP_TIMEOUT, is_requested.wait_for(|is_requested| *is_requested)).await.unwrap().unwrap();
+    bench.service().stop(1);
+    bench.until(|seen| seen.stopped == [1]).await;
+    let started = bench.report(|report| matches!(report, ProducerReport::Started { .. })).await;
+    let ProducerReport::Started { processes, troubles, .. } = started else { panic!("{started:?}") };
+    assert_eq!((processes.len(), troubles), (0, vec!["stopped before the sessions of 1 process were open".into()]));
+    relay.abort();
     bench.end().await;
 }
 

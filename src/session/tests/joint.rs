@@ -162,6 +162,18 @@ async fn a_failed_start_is_reported_and_leaves_no_file() {
 }
 
 #[tokio::test]
+async fn a_start_that_is_given_up_leaves_nothing() {
+    let service = service(ConsumerBehavior { fault: Some(("EnableTracing", ConsumerFault::Silent)), ..with_kernel_events() });
+    tokio::select! {
+        biased;
+        started = service.try_start() => panic!("{:?}", started.map(drop)),
+        _ = service.consumer.until(|seen| seen.calls.contains(&"EnableTracing")) => {}
+    }
+    assert!(!service.partial().exists() && !service.file().exists());
+    timeout(STEP_TIMEOUT, service.consumer.until(|seen| seen.recordings == 0)).await.unwrap();
+}
+
+#[tokio::test]
 async fn service_fault_on_stop_keeps_the_data_read_so_far() {
     let mut running = tokio::task::JoinSet::new();
     for (method, fault, part) in [
