@@ -17,7 +17,7 @@ use super::discovery::{Scanner, Sources};
 use super::endpoint::Endpoint;
 use super::error::{Cause, ExchangeError};
 use super::inquiry::Inquiry;
-use super::peer::{self, SocketFile};
+use super::peer::{self, SocketIdentity};
 use super::port::Port;
 use super::proc::entry_name;
 use super::target::{self, TargetError};
@@ -170,7 +170,7 @@ impl Directory {
         let proc = &self.clients.proc;
         let failed = |reason| TargetError::of_path(path, reason);
         let socket = std::path::absolute(path).map_err(failed)?;
-        let file = SocketFile::at(&socket, proc).map_err(failed)?;
+        let file = SocketIdentity::at(&socket, proc).map_err(failed)?;
         if let Some(row) = rows.iter().find(|row| row.socket.as_deref().is_some_and(|listed| file.is_at(listed))) {
             return Ok(row.clone());
         }

@@ -60,15 +60,16 @@ impl Credentials {
     }
 }
 
-/// A socket file, to recognize it under another path.
+/// Identity of a socket file, to recognize it under another path.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SocketFile {
+pub(super) struct SocketIdentity {
     id: Option<(u64, u64)>,
     /// Owner of the file.
     pub(super) uid: u32,
 }
 
-impl SocketFile {
+impl SocketIdentity {
+    /// Identifies the file at a path.
     pub(super) fn at(path: &Path, proc: &Proc) -> io::Result<Self> {
         let uid = path.symlink_metadata()?.uid();
         Ok(Self { id: open(path, Some(proc)).ok().map(|found| found.id()), uid })

@@ -52,13 +52,14 @@ impl Credentials {
 
 /// Identifies the file of a socket under different paths.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SocketFile {
+pub(super) struct SocketIdentity {
     id: (u64, u64),
     /// Owner of the file.
     pub(super) uid: u32,
 }
 
-impl SocketFile {
+impl SocketIdentity {
+    /// Returns the file at a path.
     pub(super) fn at(path: &Path, _: &Proc) -> io::Result<Self> {
         let facts = path.symlink_metadata()?;
         Ok(Self { id: (facts.dev(), facts.ino()), uid: facts.uid() })

@@ -47,13 +47,14 @@ pub enum PeerError {
 
 /// Identifies a pipe under different spellings of its path.
 #[derive(Debug, Clone)]
-pub(super) struct SocketFile {
+pub(super) struct SocketIdentity {
     name: String,
     /// The owner of a pipe is not determined.
     pub(super) uid: u32,
 }
 
-impl SocketFile {
+impl SocketIdentity {
+    /// Returns the pipe at a path.
     pub(super) fn at(path: &Path, _: &Proc) -> io::Result<Self> {
         let name = pipe_name(path).ok_or(io::ErrorKind::NotFound)?.to_owned();
         Ok(Self { name, uid: 0 })
