@@ -211,7 +211,7 @@ impl Directory {
         for runtime in port.runtimes() {
             let key = runtime.key();
             let at = rows.binary_search_by_key(&key, |row| row.key).unwrap_or_else(|at| {
-                rows.insert(at, self.unlisted(key, runtime.ns_pid, 0));
+                rows.insert(at, self.unlisted(key, runtime.ns_pid, runtime.uid));
                 at
             });
             let row = &mut rows[at];

@@ -158,8 +158,8 @@ pub(super) async fn identify(path: &Path, claimed: Option<ProcessKey>, proc: &Pr
     Ok(key)
 }
 
-/// Verifies that the process that connected to our port is the one it claims to be, and returns its key in our pid namespace.
-pub(super) fn accept(stream: UnixStream, advertise: &Advertise, proc: &Proc) -> Result<(ProcessKey, VerifiedStream), Cause> {
+/// Verifies that the process that connected to our port is the one it claims to be. Returns its key in our pid namespace, and its user.
+pub(super) fn accept(stream: UnixStream, advertise: &Advertise, proc: &Proc) -> Result<(ProcessKey, u32, VerifiedStream), Cause> {
     let credentials = Credentials::of(&stream)?;
     let claimed = u32::try_from(advertise.pid).map_err(|_| PeerError::Pid { reported: advertise.pid, actual: 0 })?;
     let unseen = ProcessKey { pid: claimed, started: 0 };
@@ -182,7 +182,7 @@ pub(super) fn accept(stream: UnixStream, advertise: &Advertise, proc: &Proc) -> 
         None if [0, geteuid().as_raw()].contains(&credentials.uid) => unseen,
         None => return Err(credentials.unexpected_process().into()),
     };
-    Ok((key, VerifiedStream(stream)))
+    Ok((key, credentials.uid, VerifiedStream(stream)))
 }
 
 impl Cause {

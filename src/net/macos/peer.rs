@@ -125,14 +125,14 @@ pub(super) async fn identify(path: &Path, claimed: Option<ProcessKey>, proc: &Pr
     Ok(key)
 }
 
-/// Verifies the process that connected to our port, and its claim.
-pub(super) fn accept(stream: UnixStream, advertise: &Advertise, proc: &Proc) -> Result<(ProcessKey, VerifiedStream), Cause> {
+/// Verifies the process that connected to our port, and its claim. Returns its key and its user.
+pub(super) fn accept(stream: UnixStream, advertise: &Advertise, proc: &Proc) -> Result<(ProcessKey, u32, VerifiedStream), Cause> {
     let credentials = Credentials::of(&stream)?;
     let claimed_pid = u32::try_from(advertise.pid).map_err(|_| PeerError::Pid { reported: advertise.pid, actual: 0 })?;
     if !proc.is_real() {
         credentials.check_simulated()?;
         let key = key_of(claimed_pid, proc).unwrap_or(ProcessKey { pid: claimed_pid, started: 0 });
-        return Ok((key, VerifiedStream(stream)));
+        return Ok((key, credentials.uid, VerifiedStream(stream)));
     }
     let identity = proc.identity(credentials.pid).map_err(|_| Cause::Gone)?;
     if identity.uid != credentials.uid {
@@ -141,5 +141,5 @@ pub(super) fn accept(stream: UnixStream, advertise: &Advertise, proc: &Proc) -> 
     if claimed_pid != credentials.pid {
         return Err(PeerError::Pid { reported: advertise.pid, actual: credentials.pid.into() }.into());
     }
-    Ok((key_of(credentials.pid, proc).ok_or(Cause::Gone)?, VerifiedStream(stream)))
+    Ok((key_of(credentials.pid, proc).ok_or(Cause::Gone)?, credentials.uid, VerifiedStream(stream)))
 }

@@ -45,6 +45,8 @@ pub struct ConnectedRuntime {
     pub cookie: Cookie,
     /// Pid in the process's own pid namespace.
     pub ns_pid: u32,
+    /// User id, according to the kernel.
+    pub uid: u32,
     /// Client for the runtime. Its endpoint has the process's key in our pid namespace.
     pub client: Client,
     connection: ReverseConnection,
@@ -129,6 +131,7 @@ struct RuntimeRegistry {
 /// A process that connected and was verified.
 struct VerifiedPeer {
     key: ProcessKey,
+    uid: u32,
     advertise: Advertise,
     stream: VerifiedStream,
 }
@@ -157,7 +160,7 @@ impl RuntimeRegistry {
         }
     }
 
-    fn accept(&self, VerifiedPeer { key, advertise, stream }: VerifiedPeer, holders: &mut JoinSet<RuntimeId>) {
+    fn accept(&self, VerifiedPeer { key, uid, advertise, stream }: VerifiedPeer, holders: &mut JoinSet<RuntimeId>) {
         let ns_pid = u32::try_from(advertise.pid).unwrap_or(0);
         let id = (key, advertise.cookie);
         let mut runtimes = self.lock();
@@ -175,7 +178,7 @@ impl RuntimeRegistry {
             holder.hold(|| is_running(key, &proc, &commands)).await;
             id
         });
-        runtimes.insert(id, ConnectedRuntime { cookie: advertise.cookie, ns_pid, client, connection });
+        runtimes.insert(id, ConnectedRuntime { cookie: advertise.cookie, ns_pid, uid, client, connection });
         drop(runtimes);
         self.changes.send_replace(());
     }
@@ -205,8 +208,8 @@ async fn read_advertise(mut stream: Stream, proc: Arc<Proc>) -> Option<VerifiedP
     let mut bytes = [0; ADVERTISE_BYTES];
     timeout(ADVERTISE_TIMEOUT, stream.read_exact(&mut bytes)).await.ok()?.ok()?;
     let advertise = Advertise::decode(&bytes).ok()??;
-    let (key, stream) = peer::accept(stream, &advertise, &proc).ok()?;
-    Some(VerifiedPeer { key, advertise, stream })
+    let (key, uid, stream) = peer::accept(stream, &advertise, &proc).ok()?;
+    Some(VerifiedPeer { key, uid, advertise, stream })
 }
 
 #[cfg(test)]

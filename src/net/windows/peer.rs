@@ -114,8 +114,9 @@ pub(super) async fn identify(path: &Path, claimed: Option<ProcessKey>, proc: &Pr
     if claimed.pid != 0 && claimed.pid != pid { Err(PeerError::Process { pid }.into()) } else { Ok(key) }
 }
 
-/// Verifies the process that connected to our port, and its claim. The pipe's access rights admit only our own user.
-pub(super) fn accept(stream: Stream, advertise: &Advertise, proc: &Proc) -> Result<(ProcessKey, VerifiedStream), Cause> {
+/// Verifies the process that connected to our port, and its claim. The pipe's access rights admit only our own user. Returns its key, and 0 as its
+/// user: no user has a number.
+pub(super) fn accept(stream: Stream, advertise: &Advertise, proc: &Proc) -> Result<(ProcessKey, u32, VerifiedStream), Cause> {
     let claimed_pid = u32::try_from(advertise.pid).map_err(|_| PeerError::Pid { reported: advertise.pid, actual: 0 })?;
     let pid = if proc.is_real() { stream.peer_pid().map_err(Cause::Io)? } else { claimed_pid };
     if pid != claimed_pid {
@@ -126,7 +127,7 @@ pub(super) fn accept(stream: Stream, advertise: &Advertise, proc: &Proc) -> Resu
         None if proc.is_real() => return Err(Cause::Gone),
         None => ProcessKey { pid, started: 0 },
     };
-    Ok((key, VerifiedStream(stream)))
+    Ok((key, 0, VerifiedStream(stream)))
 }
 
 #[cfg(test)]

@@ -177,3 +177,23 @@ async fn processes_connected_to_our_port_are_listed_and_use_it() {
     directory.changes().unwrap().changed().await.unwrap();
     assert!(directory.refresh(TIMEOUT).await.unwrap()[0].on_port, "it has connected again");
 }
+
+#[tokio::test]
+async fn user_of_a_process_that_is_not_visible_is_known_from_its_connection() {
+    let fake_proc = FakeProc::new();
+    let port = fake_proc.path("port");
+    let spec = Spec { port: Some(ConnectPort { path: port.clone(), suspend: false }), ..Spec::new("Web", "9.0.7", 9) };
+    let _runtime = Simulated::start(fake_proc.path("9"), spec).unwrap();
+    let mut directory = Directory::new(fake_proc.sources()).unwrap();
+    directory.serve(Port::serve(&port, &fake_proc.sources()).unwrap());
+    let began = Instant::now();
+    let row = loop {
+        if let Some(row) = directory.refresh(TIMEOUT).await.unwrap().pop() {
+            break row;
+        }
+        assert!(began.elapsed() < TIMEOUT, "the process is not listed");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    };
+    // Run as root, the test cannot tell it from an unknown user.
+    assert_eq!((row.key.pid, row.key.started, row.uid), (9, 0, rustix::process::geteuid().as_raw()));
+}
