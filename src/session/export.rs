@@ -102,6 +102,7 @@ pub fn export(
         recordings.push(source.read(before, should_continue)?);
     }
     check_common_clock(&recordings)?;
+    omit_redundant_samples(&mut recordings);
     match destination {
         Destination::Stdout => {
             let mut out = BufWriter::new(io::stdout().lock());
@@ -150,6 +151,8 @@ struct Source {
     part: Part,
     /// Samples to write into the same stream.
     sample_file: Option<CpuSampleFile>,
+    /// File of samples that is exported as well, as a source of its own.
+    separate_samples: Option<PathBuf>,
 }
 
 /// A file after the first pass.
@@ -164,7 +167,7 @@ impl Source {
     /// they are more exact than those of the runtime, and using both would count each twice.
     fn find(path: &Path, paths: &[PathBuf], options: &Options) -> Result<Vec<Self>, ReadError> {
         let part = options.part.clone();
-        let mut main = Self { path: path.to_owned(), recorded: RecordedFile::open(path)?, part, sample_file: None };
+        let mut main = Self { path: path.to_owned(), recorded: RecordedFile::open(path)?, part, sample_file: None, separate_samples: None };
         let has_events = match options.format {
             TraceFormat::Perfetto | TraceFormat::Nettrace => true,
             TraceFormat::Speedscope | TraceFormat::Folded | TraceFormat::Pprof => false,
@@ -172,15 +175,18 @@ impl Source {
         };
         let is_listed = |file: &Path| paths.iter().any(|path| same_file(path, file));
         let header = main.recorded.header()?;
-        let Some(sample_file) = CpuSampleFile::open(path, &header).filter(|sample_file| !is_listed(&sample_file.path)) else {
+        let Some(sample_file) = CpuSampleFile::open(path, &header) else { return Ok(vec![main]) };
+        if is_listed(&sample_file.path) {
+            main.separate_samples = Some(sample_file.path);
             return Ok(vec![main]);
-        };
+        }
         if options.format == TraceFormat::Nettrace {
             main.sample_file = Some(sample_file);
             return Ok(vec![main]);
         }
         let part = Part { window: sample_file.window(&main.part.window), ..main.part.clone() };
-        let samples = Self { path: sample_file.path, recorded: sample_file.recorded, part, sample_file: None };
+        main.separate_samples = Some(sample_file.path.clone());
+        let samples = Self { path: sample_file.path, recorded: sample_file.recorded, part, sample_file: None, separate_samples: None };
         Ok(if has_events { vec![main, samples] } else { vec![samples] })
     }
 
@@ -224,6 +230,17 @@ fn check_common_clock(recordings: &[Recording]) -> Result<(), ExportError> {
     }
 }
 
+/// Leaves out the runtime's samples of recordings whose kernel samples are exported as well: flame graphs would count both.
+fn omit_redundant_samples(recordings: &mut [Recording]) {
+    let sampled = recordings.iter().filter(|recording| recording.overview.has_cpu_samples());
+    let of_kernel: Vec<_> = sampled.map(|recording| recording.source.path.clone()).collect();
+    for Recording { source, overview, .. } in recordings {
+        if source.separate_samples.as_ref().is_some_and(|samples| of_kernel.iter().any(|path| same_file(path, samples))) {
+            overview.set_sampled_elsewhere();
+        }
+    }
+}
+
 /// Runs the second pass. The outer error concerns a recording, the inner one the output.
 fn write(
     recordings: Vec<Recording>,
@@ -234,7 +251,9 @@ fn write(
     let (mut passes, mut processes) = (Vec::new(), Processes::default());
     let mut before: u64 = recordings.iter().map(|recording| recording.bytes).sum();
     let should_continue = RefCell::new(should_continue);
-    for (number, Recording { source: Source { path, mut recorded, part, mut sample_file }, mut overview, bytes }) in (0..).zip(recordings) {
+    for (number, Recording { source: Source { path, mut recorded, part, mut sample_file, .. }, mut overview, bytes }) in
+        (0..).zip(recordings)
+    {
         processes.add(&mut overview);
         let options = Options { number, part, ..options.clone() };
         let (failed, is_wanted, done) = (Cell::new(false), Cell::new(true), Cell::new(before));

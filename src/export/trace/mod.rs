@@ -81,8 +81,7 @@ impl<'w> Export<'w> {
     pub fn new(options: Options, overview: Overview, out: Box<dyn Write + 'w>, scratch: Box<dyn Scratch + 'w>) -> io::Result<Self> {
         let Options { format, part, calls, tasks, number } = options;
         // Kernel samples make those of the runtime redundant: with both, everything would be counted twice, and calls would be torn apart.
-        // Perfetto traces have both, unless samples are written as calls.
-        let is_sampled_twice = overview.has_cpu_samples() && (format != TraceFormat::Perfetto || calls);
+        let is_sampled_twice = overview.has_cpu_samples();
         let (subject, stacks) = overview.into_parts();
         let process = subject.header.process_id;
         let writer: Box<dyn Writer + 'w> = match format {

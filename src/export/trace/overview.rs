@@ -20,11 +20,19 @@ pub struct Overview {
     kinds: Vec<EventKind>,
     subject: Subject,
     images: Images,
+    /// Whether there are kernel samples, in this recording or beside it.
+    has_cpu_samples: bool,
 }
 
 impl Default for Overview {
     fn default() -> Self {
-        Self { symbols: Live::symbols_only(), kinds: vec![EventKind::Other], subject: Subject::default(), images: Images::default() }
+        Self {
+            symbols: Live::symbols_only(),
+            kinds: vec![EventKind::Other],
+            subject: Subject::default(),
+            images: Images::default(),
+            has_cpu_samples: false,
+        }
     }
 }
 
@@ -54,9 +62,14 @@ impl Overview {
         self.subject.incarnations = incarnations;
     }
 
-    /// Whether there are kernel samples.
-    pub(super) fn has_cpu_samples(&self) -> bool {
-        self.kinds.contains(&EventKind::CpuSample)
+    /// Whether there are kernel samples. They make those of the runtime redundant, which are then left out.
+    pub fn has_cpu_samples(&self) -> bool {
+        self.has_cpu_samples
+    }
+
+    /// Declares that the kernel samples of this recording are in another file that is exported as well.
+    pub fn set_sampled_elsewhere(&mut self) {
+        self.has_cpu_samples = true;
     }
 
     /// Returns the facts about the process, and an empty set of stacks with its methods.
@@ -93,6 +106,7 @@ impl Sink for Overview {
                     self.subject.runtime = format!("{major}.{minor}");
                 }
             }
+            Some(EventKind::CpuSample) => self.has_cpu_samples = true,
             Some(kind @ (EventKind::ProcessName | EventKind::ProcessMapping | EventKind::ProcessSymbol)) => {
                 // Malformed events are ignored.
                 let _ = self.images.feed(*kind, event);

@@ -10,6 +10,7 @@ use super::*;
 use crate::nettrace::{
     CollectorEncoder, Decoder, Encoder, Event, Field, FieldType, Limits, Loss, NewEvent, ThreadId, TraceHeader, UtcTime,
 };
+use crate::perfetto::field::packet;
 use crate::perfetto::producer::packets;
 use crate::perfetto::read::{Value, fields};
 use crate::wire::Put;
@@ -273,8 +274,8 @@ fn calls_are_those_of_the_kernel_samples_if_there_are_any() {
     let calls: Vec<_> = chromium(&bytes, "cat", "sample").iter().map(|edge| (edge["ph"].clone(), edge["name"].clone())).collect();
     assert_eq!(calls, [("B".into(), "0x20".into()), ("E".into(), "0x20".into())]);
     let trace = export(&bytes, TraceFormat::Perfetto);
-    let edges = packets(&trace).flat_map(fields).map(Result::unwrap).filter(|(number, _)| *number == 11).count();
-    assert_eq!(edges, 2);
+    let count = |field| packets(&trace).flat_map(fields).map(Result::unwrap).filter(|(number, _)| *number == field).count();
+    assert_eq!((count(packet::TRACK_EVENT), count(packet::PERF_SAMPLE)), (2, 10));
 }
 
 #[test]

@@ -2,8 +2,11 @@
 
 use super::*;
 use crate::analysis::CpuStack;
+use crate::clr::SAMPLE_PROFILER;
 use crate::export::CpuTrace;
-use crate::nettrace::{Encoder, ThreadId, TraceHeader, UtcTime};
+use crate::nettrace::{Encoder, Metadata, NewEvent, ThreadId, TraceHeader, UtcTime};
+use crate::perfetto::field::packet;
+use crate::perfetto::read::fields;
 
 struct FullDisk;
 
@@ -96,11 +99,16 @@ fn export_canceled_while_reading_samples_leaves_no_file() {
 
 const STARTED: i64 = 1_000_000_000;
 
-/// Creates a recording without events, and next to it samples of one function at 1, 2 and 3 s of the recording, in a file that starts this
-/// much later.
+/// Creates a recording with samples of the runtime, and next to it samples of one function by the kernel, both at 1, 2 and 3 s of the recording,
+/// in a file that starts this much later.
 fn with_samples(folder: &Path, later: i64) -> PathBuf {
     let path = folder.join("a.nettrace");
     let mut encoder = Encoder::new(TraceHeader { sync_ticks: STARTED, process_id: 42, ..TraceHeader::default() });
+    let metadata = encoder.metadata(&Metadata { provider: SAMPLE_PROFILER.to_owned(), ..Metadata::default() });
+    for second in 1..=3 {
+        let timestamp = STARTED + second * 1_000_000_000;
+        encoder.event(&NewEvent { metadata, timestamp, thread: 43, capture_thread: 43, payload: &[2, 0, 0, 0], ..NewEvent::default() });
+    }
     encoder.end();
     std::fs::write(&path, encoder.take()).unwrap();
     let (sync_utc, sync_ticks) = (Some(UtcTime::from_unix_ms(0)), STARTED + later);
@@ -141,6 +149,9 @@ fn cpu_samples_beside_a_recording_are_exported_with_it() {
         let perfetto = options(TraceFormat::Perfetto);
         let (files, trace) = read(&[&path], &perfetto, &out);
         assert_eq!(files, [path.clone(), samples.clone()]);
+        let packets = fields(&trace).map(|packet| packet.unwrap().1.bytes().unwrap());
+        let samples_in_trace = packets.flat_map(fields).filter(|field| field.as_ref().unwrap().0 == packet::PERF_SAMPLE).count();
+        assert_eq!(samples_in_trace, 3, "only those of the kernel: {later}");
         // Each sample appears once even if the sample file is listed as well.
         assert_eq!(read(&[&path, &folder.path().join("./a.cpu.nettrace")], &perfetto, &out).1, trace);
         assert_eq!(read(&[&path], &options(TraceFormat::Csv), &out).0, [path]);
