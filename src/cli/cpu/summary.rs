@@ -103,6 +103,9 @@ struct Thread {
     /// Blocked, by reason. Runtime events identify waits for a `lock` and for a garbage collection (`gc`). Stacks, where available, also identify
     /// `signal`, `sleep`, `idle` (a thread pool thread without work) and `runtime`; without them all of these are `futex`.
     waits_percent: BTreeMap<&'static str, f64>,
+    /// Where it spent its time off CPU, for the text.
+    #[serde(skip)]
+    off_cpu: Vec<(&'static str, f64)>,
 }
 
 pub(super) fn document(process: &Process, profile: &CpuProfile, arguments: &args::Cpu) -> Document {
@@ -147,7 +150,7 @@ pub(super) fn document(process: &Process, profile: &CpuProfile, arguments: &args
     let thread = |thread: &CpuThread| {
         let cpu_ms = thread.cpu.as_secs_f64() * 1e3;
         let samples = samples.get(&thread.thread).copied().unwrap_or(0);
-        let CpuThread { wall, runnable, waits, .. } = thread;
+        let (CpuThread { wall, runnable, waits, .. }, off_cpu) = (thread, thread.off_cpu());
         let share = |time: Duration| time.as_secs_f64() * 100.0 / wall.as_secs_f64().max(1e-9);
         Thread {
             id: thread.thread,
@@ -159,6 +162,7 @@ pub(super) fn document(process: &Process, profile: &CpuProfile, arguments: &args
             on_cpu_percent: share(thread.cpu.min(*wall)),
             runnable_percent: share(*runnable),
             waits_percent: waits.iter().map(|(wait, time)| (*wait, share(*time))).collect(),
+            off_cpu,
         }
     };
     let mut threads: Vec<_> = time.threads.iter().map(thread).collect();
@@ -235,8 +239,9 @@ pub(super) fn write_text(out: &mut dyn Write, document: &Document) -> std::io::R
     writeln!(out, "\n{:>9} {:>7} {:>9}  {:<15}  OFF CPU", "CPU ms", "CPU%", "THREAD", "NAME")?;
     let ran = |thread: &&Thread| thread.cpu_ms >= 0.05;
     for thread in threads.iter().filter(ran).take(THREADS) {
-        let Thread { id, name, cpu_ms, cpu_percent, .. } = thread;
-        writeln!(out, "{cpu_ms:>9.1} {cpu_percent:>6.1}% {id:>9}  {name:<15}  {}", off_cpu(thread))?;
+        let Thread { id, name, cpu_ms, cpu_percent, off_cpu, .. } = thread;
+        let parts = off_cpu.iter().map(|(wait, share)| format!("{wait} {}", Percent(*share))).collect::<Vec<_>>().join(", ");
+        writeln!(out, "{cpu_ms:>9.1} {cpu_percent:>6.1}% {id:>9}  {name:<15}  {parts}")?;
     }
     let idle = threads.iter().filter(|thread| !ran(thread)).count();
     let rest = threads.len() - idle;
@@ -244,15 +249,6 @@ pub(super) fn write_text(out: &mut dyn Write, document: &Document) -> std::io::R
         writeln!(out, "{:>27}  and {} more", "", rest - THREADS)?;
     }
     writeln!(out, "{:>27}  {:#}", "", Counted(idle as u64, "idle thread"))
-}
-
-/// Describes where a thread spent its time off CPU, as shares of its wall time, the largest first.
-fn off_cpu(thread: &Thread) -> String {
-    let mut parts: Vec<_> = thread.waits_percent.iter().map(|(wait, percent)| (*wait, *percent)).collect();
-    parts.push(("runnable", thread.runnable_percent));
-    parts.retain(|(_, percent)| *percent >= 0.5);
-    parts.compact_sort_by(|(_, a), (_, b)| b.total_cmp(a));
-    parts.iter().map(|(part, percent)| format!("{part} {percent:.0} %")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -270,6 +266,7 @@ mod tests {
             on_cpu_percent: 50.0,
             runnable_percent: 10.2,
             waits_percent: BTreeMap::from([("futex", 39.5), ("io", 0.3)]),
+            off_cpu: vec![("futex", 0.395), ("runnable", 0.102)],
         }
     }
 
