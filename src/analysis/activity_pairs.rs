@@ -4,7 +4,7 @@
 
 use foldhash::HashMap;
 
-use crate::clr::EventKind;
+use crate::clr::{DIAGNOSTIC_SOURCE_PROVIDER, EventKind};
 use crate::nettrace::{Event, Metadata, Value, Values};
 use crate::wire::Utf16;
 
@@ -155,7 +155,7 @@ impl ActivityPairs {
             let failed = http::failed_operation(&metadata.provider, &metadata.name)?;
             return self.find_operation(&metadata.provider, failed.as_bytes());
         }
-        if metadata.provider == diagnostic_source::PROVIDER {
+        if metadata.provider == DIAGNOSTIC_SOURCE_PROVIDER {
             // One metadata record is shared by many libraries.
             let source = diagnostic_source::source(event.values())?.as_bytes();
             let source = Utf16::new(&source[..source.len().min(2 * MAX_SUBJECT_LENGTH)]);
@@ -221,7 +221,7 @@ impl ActivityPairs {
         let values = event.values();
         let layer = self.operations[operation].layer;
         match event.metadata.provider.as_str() {
-            diagnostic_source::PROVIDER => diagnostic_source::add_subject(&mut running.subject, values, MAX_SUBJECT_LENGTH),
+            DIAGNOSTIC_SOURCE_PROVIDER => diagnostic_source::add_subject(&mut running.subject, values, MAX_SUBJECT_LENGTH),
             _ if layer == Layer::Client && http::add_url(&mut running.subject, values.clone(), MAX_SUBJECT_LENGTH) => {}
             _ => add_texts(&mut running.subject, values, 0),
         }

@@ -5,8 +5,6 @@ use super::http::{Layer, Outcome};
 use crate::nettrace::{Value, Values};
 use crate::wire::Utf16;
 
-/// The forwarding event source.
-pub(super) const PROVIDER: &str = "Microsoft-Diagnostics-DiagnosticSource";
 /// Arguments that are meaningless, differ with every command, or are too private for a screen.
 const IGNORED_ARGUMENTS: [&str; 5] = ["ConnectionId", "ConnectionString", "CommandType", "CommandTimeout", "ServerVersion"];
 

@@ -7,6 +7,8 @@
 
 use std::ops::Range;
 
+use crate::clr::{RUNDOWN_PROVIDER, SAMPLE_PROFILER};
+
 /// Minimum number of letters of a word for a scattered match.
 const MIN_SCATTERED_LETTERS: usize = 4;
 
@@ -187,7 +189,7 @@ fn lower(c: char) -> char {
 pub struct LiveEventFilter(Filter);
 
 /// Providers of frequent events that mean little individually, shown only on request.
-const COMMON: [&str; 2] = ["Microsoft-DotNETCore-SampleProfiler", "Microsoft-Windows-DotNETRuntimeRundown"];
+const COMMON: [&str; 2] = [SAMPLE_PROFILER, RUNDOWN_PROVIDER];
 
 impl LiveEventFilter {
     /// The columns matched by a word.

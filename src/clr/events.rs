@@ -3,6 +3,7 @@
 //! Source: `ClrEtwAll.man` of the runtime, the fields verified byte by byte against the output of runtimes 3.1, 9 and 10. Symbols have no
 //! version suffix, as in Microsoft's documentation.
 
+use super::providers::{EVENT_PIPE_PROVIDER, PRIVATE_PROVIDER, RUNDOWN_PROVIDER, RUNTIME_PROVIDER, SAMPLE_PROFILER};
 use crate::wire::{Reader, Utf16};
 
 /// ID and name of an event, and its fields as [`manifest`](super::manifest) reads them; empty if they are unknown.
@@ -20,7 +21,7 @@ pub(super) fn fields(provider: &str, event_id: u32) -> Option<&'static str> {
 
 /// Returns whether the payload of this event starts with the event's name (`GCDynamicEvent`).
 pub fn is_dynamic(provider: &str, event_id: u32) -> bool {
-    (provider, event_id) == ("Microsoft-Windows-DotNETRuntime", 39)
+    (provider, event_id) == (RUNTIME_PROVIDER, 39)
 }
 
 /// Reads the name from the payload of such an event, e.g. `CommittedUsage`.
@@ -45,11 +46,11 @@ fn row(provider: &str, event_id: u32) -> Option<&'static Row> {
 
 fn rows(provider: &str) -> &'static [Row] {
     match provider {
-        "Microsoft-Windows-DotNETRuntime" => RUNTIME,
-        "Microsoft-Windows-DotNETRuntimeRundown" => RUNDOWN,
-        "Microsoft-Windows-DotNETRuntimePrivate" => PRIVATE,
-        "Microsoft-DotNETCore-SampleProfiler" => &[(0, "ThreadSample", "Type:4")],
-        "Microsoft-DotNETCore-EventPipe" => &[(1, "ProcessInfo", "")],
+        RUNTIME_PROVIDER => RUNTIME,
+        RUNDOWN_PROVIDER => RUNDOWN,
+        PRIVATE_PROVIDER => PRIVATE,
+        SAMPLE_PROFILER => &[(0, "ThreadSample", "Type:4")],
+        EVENT_PIPE_PROVIDER => &[(1, "ProcessInfo", "")],
         _ => &[],
     }
 }

@@ -2,16 +2,11 @@
 
 use crate::nettrace::Metadata;
 
-use super::RUNTIME_PROVIDER;
+use super::providers::{
+    DIAGNOSTIC_SOURCE_PROVIDER, EVENT_PIPE_PROVIDER, LOGGING_PROVIDER, METRICS_PROVIDER, RUNDOWN_PROVIDER, RUNTIME_PROVIDER,
+    SAMPLE_PROFILER,
+};
 
-/// The rundown: methods and modules, written when a session stops.
-const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
-/// The provider of the runtime's sampling profiler.
-pub const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
-const EVENT_PIPE: &str = "Microsoft-DotNETCore-EventPipe";
-const METRICS: &str = "System.Diagnostics.Metrics";
-const LOGGING: &str = "Microsoft-Extensions-Logging";
-const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
 const TASKS: &str = "System.Threading.Tasks.TplEventSource";
 /// Kernel events of collectors outside the runtime: CPU samples and context switches.
 pub const UNIVERSAL_EVENTS: &str = "Universal.Events";
@@ -176,22 +171,22 @@ impl EventKind {
     /// Returns whether events of this metadata record are written only after the session is stopped: they describe the process and are not
     /// part of the recorded activity.
     pub fn is_written_at_stop(metadata: &Metadata) -> bool {
-        matches!(metadata.provider.as_str(), RUNDOWN | EVENT_PIPE)
+        matches!(metadata.provider.as_str(), RUNDOWN_PROVIDER | EVENT_PIPE_PROVIDER)
     }
 
     /// Returns whether the events of a provider only describe the process and the recording: rundown, mappings, symbols, thread times.
     pub fn only_describes(provider: &str) -> bool {
-        matches!(provider, RUNDOWN | EVENT_PIPE | UNIVERSAL_SYSTEM | THREAD_TIMES | SAMPLES)
+        matches!(provider, RUNDOWN_PROVIDER | EVENT_PIPE_PROVIDER | UNIVERSAL_SYSTEM | THREAD_TIMES | SAMPLES)
     }
 
     /// Returns the kind of the events that a metadata record describes.
     pub fn of(metadata: &Metadata) -> Self {
         match (metadata.provider.as_str(), metadata.event_id) {
             (RUNTIME_PROVIDER, id) => Self::of_runtime(id),
-            (RUNDOWN, id) => Self::of_rundown(id),
+            (RUNDOWN_PROVIDER, id) => Self::of_rundown(id),
             (SAMPLE_PROFILER, 0) => Self::ThreadSample,
-            (EVENT_PIPE, 1) => Self::ProcessInfo,
-            (METRICS, _) => Self::Metrics,
+            (EVENT_PIPE_PROVIDER, 1) => Self::ProcessInfo,
+            (METRICS_PROVIDER, _) => Self::Metrics,
             (TASKS, 7 | 10 | 12) => Self::TaskScheduled,
             (TASKS, 8 | 19) => Self::TaskStarted,
             (UNIVERSAL_EVENTS, _) if metadata.name == "cpu" => Self::CpuSample,
@@ -204,10 +199,10 @@ impl EventKind {
             (SAMPLES, 1) => Self::SampleLosses,
             _ if metadata.name == "EventCounters" => Self::EventCounter,
             // Depending on the keywords, the same message is logged as text, as text with arguments, and as JSON.
-            (LOGGING, _) if ["FormattedMessage", "MessageJson"].contains(&metadata.name.as_str()) => Self::LogMessage,
-            (LOGGING, _) => Self::Other,
+            (LOGGING_PROVIDER, _) if ["FormattedMessage", "MessageJson"].contains(&metadata.name.as_str()) => Self::LogMessage,
+            (LOGGING_PROVIDER, _) => Self::Other,
             (provider, _) if NO_ACTIVITIES.contains(&provider) => Self::Other,
-            (DIAGNOSTIC_SOURCE, _) if metadata.name == "Event" => Self::ActivityDetail,
+            (DIAGNOSTIC_SOURCE_PROVIDER, _) if metadata.name == "Event" => Self::ActivityDetail,
             _ => Self::of_activity(metadata),
         }
     }
@@ -289,23 +284,23 @@ mod tests {
         };
         let table = [
             (RUNTIME_PROVIDER, 144, "", None, EventKind::MethodUnload),
-            (RUNDOWN, 144, "", None, EventKind::MethodRundownVerbose),
+            (RUNDOWN_PROVIDER, 144, "", None, EventKind::MethodRundownVerbose),
             (RUNTIME_PROVIDER, 9999, "", None, EventKind::Other),
             (SAMPLE_PROFILER, 0, "", None, EventKind::ThreadSample),
             (SAMPLE_PROFILER, 1, "", None, EventKind::Other),
             ("System.Runtime", 5, "EventCounters", None, EventKind::EventCounter),
             ("Demo", 7, "EventCounters", Some(0), EventKind::EventCounter),
-            (METRICS, 99, "Base2ExponentialHistogramValuePublished", None, EventKind::Metrics),
-            (LOGGING, 1, "FormattedMessage", None, EventKind::LogMessage),
-            (LOGGING, 3, "ActivityStart", Some(1), EventKind::Other),
+            (METRICS_PROVIDER, 99, "Base2ExponentialHistogramValuePublished", None, EventKind::Metrics),
+            (LOGGING_PROVIDER, 1, "FormattedMessage", None, EventKind::LogMessage),
+            (LOGGING_PROVIDER, 3, "ActivityStart", Some(1), EventKind::Other),
             ("System.Net.Http", 1, "RequestStart", Some(1), EventKind::ActivityStart),
             ("System.Net.Http", 2, "RequestStop", Some(2), EventKind::ActivityStop),
             ("Old", 2, "RequestStop", None, EventKind::ActivityStop),
             ("Old", 2, "HeadStart", Some(0), EventKind::Other),
             ("System.Net.Http", 3, "RequestFailed", Some(0), EventKind::ActivityFailure),
             ("Microsoft.AspNetCore.Hosting", 5, "UnhandledException", Some(0), EventKind::ActivityFailure),
-            (DIAGNOSTIC_SOURCE, 3, "Event", Some(0), EventKind::ActivityDetail),
-            (DIAGNOSTIC_SOURCE, 4, "Activity1Start", Some(1), EventKind::ActivityStart),
+            (DIAGNOSTIC_SOURCE_PROVIDER, 3, "Event", Some(0), EventKind::ActivityDetail),
+            (DIAGNOSTIC_SOURCE_PROVIDER, 4, "Activity1Start", Some(1), EventKind::ActivityStart),
             ("System.Net.Http", 15, "RequestFailedDetailed", Some(0), EventKind::Other),
             (NO_ACTIVITIES[0], 2, "BufferStart", Some(1), EventKind::Other),
             (TASKS, 7, "TaskScheduled", Some(1), EventKind::TaskScheduled),

@@ -29,12 +29,15 @@ mod trigger;
 mod type_name;
 
 pub use event_ids::parse_event_ids;
-pub use kind::{EventKind, SAMPLE_PROFILER, UNIVERSAL_EVENTS};
+pub use kind::{EventKind, UNIVERSAL_EVENTS};
 pub use level::{level_name, parse_level};
 pub use method_name::method_name;
 pub use problem::{SpecError, SpecErrorKind};
 pub use profile::{Profile, UnknownProfile, profile, profiles};
-pub use providers::{Keyword, KnownProvider, RUNTIME_PROVIDER, known_provider, known_providers};
+pub use providers::{
+    DIAGNOSTIC_SOURCE_PROVIDER, EVENT_PIPE_PROVIDER, Keyword, KnownProvider, LOGGING_PROVIDER, METRICS_PROVIDER, PRIVATE_PROVIDER,
+    RUNDOWN_PROVIDER, RUNTIME_PROVIDER, SAMPLE_PROFILER, known_provider, known_providers,
+};
 pub use select::{DASHBOARD_PROFILES, DEFAULT_PROFILES, SLOW_PROFILE, SelectError, Selection, select};
 pub use signature::write_parameters;
 pub use spec::{format_keywords, format_provider, parse_provider, parse_runtime_keywords};

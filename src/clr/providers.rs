@@ -6,6 +6,20 @@ use serde::Deserialize;
 
 /// The runtime's own provider.
 pub const RUNTIME_PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
+/// The rundown: methods and modules, written when a session stops.
+pub const RUNDOWN_PROVIDER: &str = "Microsoft-Windows-DotNETRuntimeRundown";
+/// The runtime's provider of events about its internals.
+pub const PRIVATE_PROVIDER: &str = "Microsoft-Windows-DotNETRuntimePrivate";
+/// The provider of the runtime's sampling profiler.
+pub const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
+/// The provider of EventPipe itself, which describes the process.
+pub const EVENT_PIPE_PROVIDER: &str = "Microsoft-DotNETCore-EventPipe";
+/// The provider of all meters.
+pub const METRICS_PROVIDER: &str = "System.Diagnostics.Metrics";
+/// The provider of log messages.
+pub const LOGGING_PROVIDER: &str = "Microsoft-Extensions-Logging";
+/// The provider that forwards the events of `DiagnosticSource`.
+pub const DIAGNOSTIC_SOURCE_PROVIDER: &str = "Microsoft-Diagnostics-DiagnosticSource";
 
 /// A provider with description and keywords.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

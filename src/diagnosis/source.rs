@@ -1,6 +1,6 @@
 //! Sources of data, and what is needed to record them: explains why data is missing.
 
-use crate::clr::{RUNTIME_PROVIDER, SAMPLE_PROFILER, profile};
+use crate::clr::{LOGGING_PROVIDER, RUNTIME_PROVIDER, SAMPLE_PROFILER, profile};
 
 /// A source of data in a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Source {
             Self::ThreadPool => ("thread pool events", "threadpool", (RUNTIME_PROVIDER, 0x1_0000, 4)),
             Self::Samples => ("samples", "cpu", (SAMPLE_PROFILER, 0, 4)),
             // Messages as text, or with their fields.
-            Self::Logs => ("log messages", "logs", ("Microsoft-Extensions-Logging", 0xc, 4)),
+            Self::Logs => ("log messages", "logs", (LOGGING_PROVIDER, 0xc, 4)),
             Self::Activities => ("requests", "http", ("System.Net.Http", 0, 4)),
             // EventPipe writes method events only at level verbose, regardless of the manifest (seen on 3.1, 8, 9 and 10).
             Self::Compilation => ("compiled methods", "startup", (RUNTIME_PROVIDER, 0x10, 5)),

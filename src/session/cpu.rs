@@ -14,11 +14,11 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::listener::Listener;
-use super::names::request_names;
+use super::names::{NAME_KEYWORDS, request_names};
 use super::output::OutputError;
 use super::trace_session::StopLimit;
 use crate::analysis::{Live, RuntimeWaits, Symbols};
-use crate::clr::select;
+use crate::clr::{RUNTIME_PROVIDER, select};
 use crate::ipc::{Rundown, SessionConfig};
 use crate::model::{CpuTime, CpuTimeUnavailable, SafeText};
 use crate::net::client::Client;
@@ -28,11 +28,8 @@ pub(super) use collector::{Collector, MethodNames};
 use file::CpuFile;
 pub(super) use waits::{known_wait, without_idle_waits};
 
-/// Methods loaded by the runtime, JIT-compiled or not, and its modules: the keywords `Loader`, `Jit` and `NGen` of its provider and its
-/// rundown.
-const NAMES_PROVIDER: (&str, u64) = ("Microsoft-Windows-DotNETRuntime:0x38:5", 0x38);
 /// Events that identify waits for locks and GCs: the keywords `GC` and `Contention` of the runtime's provider.
-const WAITS: &str = "Microsoft-Windows-DotNETRuntime:0x4001:4";
+const WAITS_KEYWORDS: u64 = 0x4001;
 /// Interval at which waits are collected.
 const WAITS_INTERVAL: Duration = Duration::from_millis(500);
 /// Maximum size of the names session's stream, after which it is stopped.
@@ -214,15 +211,17 @@ async fn pass_on_waits(collector: &Collector, waits: Option<&Listener<RuntimeWai
 
 /// Opens a session for wait events. It is separate from the names session, which is verbose and would include all GC details.
 async fn waits(client: &Client) -> Result<Listener<RuntimeWaits>, String> {
-    let selected = select(&[] as &[&str], &[WAITS], None).map_err(|error| error.to_string())?;
+    let selected =
+        select(&[] as &[&str], &[format!("{RUNTIME_PROVIDER}:{WAITS_KEYWORDS:#x}:4")], None).map_err(|error| error.to_string())?;
     let config = SessionConfig { rundown: Rundown::None, stacks: false, ..selected.config };
     Listener::start(client.clone(), &config, RuntimeWaits::default(), NAMES_BYTES).await.map_err(|error| error.to_string())
 }
 
 /// Opens a session for method names.
 async fn names(client: &Client) -> Result<Listener<Live>, String> {
-    let selected = select(&[] as &[&str], &[NAMES_PROVIDER.0], None).map_err(|error| error.to_string())?;
-    let config = SessionConfig { rundown: Rundown::AtLeast(NAMES_PROVIDER.1), stacks: false, ..selected.config };
+    let selected =
+        select(&[] as &[&str], &[format!("{RUNTIME_PROVIDER}:{NAME_KEYWORDS:#x}:5")], None).map_err(|error| error.to_string())?;
+    let config = SessionConfig { rundown: Rundown::AtLeast(NAME_KEYWORDS), stacks: false, ..selected.config };
     Listener::start(client.clone(), &config, Live::symbols_only(), NAMES_BYTES).await.map_err(|error| error.to_string())
 }
 

@@ -34,7 +34,7 @@ const LIMIT: StopLimit = StopLimit { time: Duration::from_secs(20), ..StopLimit:
 const UNUSED_PROVIDER: &str = "DnTop-Unused";
 /// Size of the end marker of a runtime's stream, in bytes.
 const END_BYTES: i64 = 1;
-/// Rundown keywords for the names of methods and modules.
+/// Keywords for the names of methods and modules, of the runtime's provider and of the rundown: `Loader`, `Jit` and `NGen`.
 pub(super) const NAME_KEYWORDS: u64 = 0x38;
 /// The rundown of a search for names. The default one is a third larger (seen on 10), and has nothing else that is used.
 const NAMES: Rundown = Rundown::AtLeast(NAME_KEYWORDS);

@@ -13,6 +13,7 @@ use self::kind::Kind;
 use self::methods::METHODS;
 use super::requested::Requested;
 use super::spec::{Rates, Spec};
+use crate::clr::RUNTIME_PROVIDER;
 use crate::ipc::GC_HEAP_COLLECT_KEYWORD;
 use crate::nettrace::{Encoder, NewEvent, TraceHeader, UtcTime};
 use crate::wire::Put;
@@ -90,7 +91,7 @@ impl Program {
         Self {
             encoder: Encoder::new(header),
             bytes: Vec::new(),
-            walks_heap: requested.provider(kind::RUNTIME).is_some_and(|provider| provider.keywords() & GC_HEAP_COLLECT_KEYWORD != 0),
+            walks_heap: requested.provider(RUNTIME_PROVIDER).is_some_and(|provider| provider.keywords() & GC_HEAP_COLLECT_KEYWORD != 0),
             unix_s: (unix_ms / 1000) as u64,
             requested,
             own_provider: format!("Demo-{}", spec.name),

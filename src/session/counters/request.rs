@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use super::selection::CounterSelection;
 use crate::analysis::{CounterSession, MeterLimits};
-use crate::clr::RUNTIME_PROVIDER;
+use crate::clr::{METRICS_PROVIDER, RUNTIME_PROVIDER};
 use crate::ipc::{BufferMb, Capabilities, EventFilter, InvalidRequest, Level, Provider, Providers, Rundown, RuntimeVersion, SessionConfig};
 
 /// The provider of all meters, and its keyword for values (TimeSeriesValues).
-const METERS: (&str, u64) = ("System.Diagnostics.Metrics", 2);
+const METERS: (&str, u64) = (METRICS_PROVIDER, 2);
 
 /// The runtime's GC keyword, and the events that delimit collections: GCStart, GCEnd, GCRestartEEEnd, GCSuspendEEBegin.
 const COLLECTIONS: (u64, &[u32]) = (1, &[1, 2, 3, 9]);

@@ -1,10 +1,9 @@
 //! The kinds of events that a simulated program sends.
 
+use crate::clr::{EVENT_PIPE_PROVIDER, RUNDOWN_PROVIDER, RUNTIME_PROVIDER, SAMPLE_PROFILER};
 use crate::nettrace::{Field, FieldType, Metadata};
 use crate::wire::Put;
 
-pub(super) const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
-const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 const COLLECTIONS: u64 = 0x1;
 const TYPES: u64 = 0x8_0000;
 const HEAP_DUMP: u64 = 0x10_0000;
@@ -54,30 +53,30 @@ impl Kind {
     pub(super) fn metadata(self, own_provider: &str) -> Metadata {
         use FieldType::{Double, Int32, Single, String};
         let (provider, event_id, version, level, keywords) = match self {
-            Self::SuspendBegin => (RUNTIME, 9, 1, 4, COLLECTIONS),
-            Self::SuspendEnd => (RUNTIME, 8, 1, 4, COLLECTIONS),
-            Self::GcStart => (RUNTIME, 1, 2, 4, COLLECTIONS),
-            Self::GcEnd => (RUNTIME, 2, 1, 4, COLLECTIONS),
-            Self::HeapStats => (RUNTIME, 4, 2, 4, COLLECTIONS),
-            Self::RestartBegin => (RUNTIME, 7, 1, 4, COLLECTIONS),
-            Self::RestartEnd => (RUNTIME, 3, 1, 4, COLLECTIONS),
-            Self::HeapTypes => (RUNTIME, 15, 0, 4, TYPES),
-            Self::HeapRoots => (RUNTIME, 16, 0, 4, HEAP_DUMP),
-            Self::HeapStaticVariables => (RUNTIME, 38, 0, 4, HEAP_DUMP),
-            Self::HeapNodes => (RUNTIME, 18, 0, 4, HEAP_DUMP),
-            Self::HeapEdges => (RUNTIME, 19, 0, 4, HEAP_DUMP),
-            Self::Exception => (RUNTIME, 80, 1, 2, EXCEPTION),
-            Self::ContentionStart => (RUNTIME, 81, 1, 4, CONTENTION),
-            Self::ContentionStop => (RUNTIME, 91, 1, 4, CONTENTION),
-            Self::MethodLoad => (RUNTIME, 143, 2, 4, JIT),
-            Self::Sample => ("Microsoft-DotNETCore-SampleProfiler", 0, 0, 4, 0),
+            Self::SuspendBegin => (RUNTIME_PROVIDER, 9, 1, 4, COLLECTIONS),
+            Self::SuspendEnd => (RUNTIME_PROVIDER, 8, 1, 4, COLLECTIONS),
+            Self::GcStart => (RUNTIME_PROVIDER, 1, 2, 4, COLLECTIONS),
+            Self::GcEnd => (RUNTIME_PROVIDER, 2, 1, 4, COLLECTIONS),
+            Self::HeapStats => (RUNTIME_PROVIDER, 4, 2, 4, COLLECTIONS),
+            Self::RestartBegin => (RUNTIME_PROVIDER, 7, 1, 4, COLLECTIONS),
+            Self::RestartEnd => (RUNTIME_PROVIDER, 3, 1, 4, COLLECTIONS),
+            Self::HeapTypes => (RUNTIME_PROVIDER, 15, 0, 4, TYPES),
+            Self::HeapRoots => (RUNTIME_PROVIDER, 16, 0, 4, HEAP_DUMP),
+            Self::HeapStaticVariables => (RUNTIME_PROVIDER, 38, 0, 4, HEAP_DUMP),
+            Self::HeapNodes => (RUNTIME_PROVIDER, 18, 0, 4, HEAP_DUMP),
+            Self::HeapEdges => (RUNTIME_PROVIDER, 19, 0, 4, HEAP_DUMP),
+            Self::Exception => (RUNTIME_PROVIDER, 80, 1, 2, EXCEPTION),
+            Self::ContentionStart => (RUNTIME_PROVIDER, 81, 1, 4, CONTENTION),
+            Self::ContentionStop => (RUNTIME_PROVIDER, 91, 1, 4, CONTENTION),
+            Self::MethodLoad => (RUNTIME_PROVIDER, 143, 2, 4, JIT),
+            Self::Sample => (SAMPLE_PROFILER, 0, 0, 4, 0),
             Self::Custom => (own_provider, 1, 0, 4, EVENT_SOURCE),
             Self::Counter => ("System.Runtime", 4, 0, 0, EVENT_SOURCE),
             Self::CounterSum => ("System.Runtime", 5, 0, 0, EVENT_SOURCE),
-            Self::ProcessInfo => ("Microsoft-DotNETCore-EventPipe", 1, 1, 0, 0),
-            Self::MethodRundown => (RUNDOWN, 144, 2, 4, JIT),
-            Self::ModuleRundown => (RUNDOWN, 154, 2, 4, 0x8),
-            Self::RundownComplete => (RUNDOWN, 146, 1, 4, 0),
+            Self::ProcessInfo => (EVENT_PIPE_PROVIDER, 1, 1, 0, 0),
+            Self::MethodRundown => (RUNDOWN_PROVIDER, 144, 2, 4, JIT),
+            Self::ModuleRundown => (RUNDOWN_PROVIDER, 154, 2, 4, 0x8),
+            Self::RundownComplete => (RUNDOWN_PROVIDER, 146, 1, 4, 0),
         };
         let (name, fields) = match self {
             Self::Custom => ("Item", fields([("id", Int32), ("name", String), ("value", Double)])),
