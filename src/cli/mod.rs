@@ -168,10 +168,27 @@ fn run() -> Result<Exit, Failure> {
 fn refuse(error: &clap::Error, given: &[OsString]) -> Result<Exit, Failure> {
     let words = error.render().to_string();
     print::message(words.trim_start_matches("error: ").trim_end());
+    hint(error).iter().for_each(print::message);
     if lacks_target(error) {
         on_processes(&options_before_command(given.iter().skip(1).cloned())?, ps::candidates)?;
     }
     Ok(Exit::Usage)
+}
+
+/// Returns what to do instead, where the parser has no suggestion.
+fn hint(error: &clap::Error) -> Option<String> {
+    let named = |kind| error.get(kind).map(ToString::to_string);
+    match error.kind() {
+        // A process without a command.
+        ErrorKind::InvalidSubcommand if error.get(ContextKind::SuggestedSubcommand).is_none() => {
+            Some(format!("a command comes first, such as `dn-top info {}`", named(ContextKind::InvalidSubcommand)?))
+        }
+        // As in other tools.
+        ErrorKind::UnknownArgument if ["-p", "--process-id", "-n", "--name"].contains(&named(ContextKind::InvalidArg)?.as_str()) => {
+            Some("a process is given without an option, such as `dn-top trace 4242` or `dn-top trace MyApp`".to_owned())
+        }
+        _ => None,
+    }
 }
 
 fn lacks_target(error: &clap::Error) -> bool {
@@ -218,6 +235,23 @@ fn runtime() -> anyhow::Result<Runtime> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn process_in_a_place_where_none_is_expected_is_explained() {
+        for (line, expected) in [
+            ("dn-top 4242", Some("a command comes first, such as `dn-top info 4242`")),
+            ("dn-top trac 4242", None),
+            ("dn-top trace -p 4242", Some("a process is given without an option, such as `dn-top trace 4242` or `dn-top trace MyApp`")),
+            (
+                "dn-top stacks --name MyApp",
+                Some("a process is given without an option, such as `dn-top trace 4242` or `dn-top trace MyApp`"),
+            ),
+            ("dn-top trace 4242 --unknown", None),
+        ] {
+            let error = Arguments::try_parse_from(line.split(' ')).unwrap_err();
+            assert_eq!(hint(&error).as_deref(), expected, "{line}");
+        }
+    }
 
     #[test]
     fn targets_are_listed_only_if_the_target_is_missing() {

@@ -74,11 +74,12 @@ pub(in crate::cli) struct Heap {
 }
 
 impl Heap {
-    /// Returns the file, unless the source is a process. A file of another kind does not count: the folder of a program contains a file with the
-    /// process name. A missing file does, if its name is that of a heap file.
+    /// Returns the file, unless the source is a process. A file of another kind only counts if it is given by a path: the folder of a program
+    /// contains a file with the process name. A missing file counts if its name is that of a heap file.
     pub(in crate::cli) fn file(&self) -> Option<&Path> {
         let path = Path::new(&self.source);
-        let is_heap = |path: &&Path| FileKind::of(path) == FileKind::Heap || is_heap_file(path);
+        let is_file = |path: &Path| path.is_file() && (self.source.contains(is_separator) || is_heap_file(path));
+        let is_heap = |path: &&Path| FileKind::of(path) == FileKind::Heap || is_file(path);
         Some(path).filter(|_| self.source.parse::<u32>().is_err()).filter(is_heap)
     }
 }
@@ -213,21 +214,23 @@ mod tests {
         heap: Heap,
     }
 
-    /// A publish folder contains the executable, which has the name of the process, beside the assembly.
+    /// A publish folder contains the executable, which has the name of the process, beside the assembly. The working directory of unit tests is the
+    /// folder of the package.
     #[test]
-    fn executable_in_the_folder_is_not_taken_for_a_heap_file() {
+    fn file_with_other_contents_is_taken_for_a_heap_file_only_by_its_path() {
         let folder = tempfile::tempdir().unwrap();
         let is_file = |name: &str| {
             let path = folder.path().join(name);
             Line::parse_from(["heap", path.to_str().unwrap()]).heap.file().is_some()
         };
+        assert!(Line::parse_from(["heap", "LICENSE"]).heap.file().is_none());
         std::fs::write(folder.path().join("MyApp"), b"\x7fELF").unwrap();
         std::fs::write(
             folder.path().join("dump"),
             b"\x14\0\0\0!FastSerialization.1\x04\x04\x01\x0a\0\0\0\x08\0\0\0\x0a\0\0\0GCHeapDump\x06",
         )
         .unwrap();
-        assert_eq!(["MyApp", "dump", "missing.gcdump", "missing"].map(is_file), [false, true, true, false]);
+        assert_eq!(["MyApp", "dump", "missing.gcdump", "missing"].map(is_file), [true, true, true, false]);
     }
 
     /// The working directory of unit tests is the folder of the package.
