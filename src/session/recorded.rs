@@ -8,6 +8,7 @@ use std::thread;
 
 use thiserror::Error;
 
+use super::heap_file::is_heap_file;
 use super::pieces::{Piece, Pieces};
 use crate::analysis::{Live, SampledMethods};
 use crate::model::{Counted, FileKind, TraceFile};
@@ -61,6 +62,9 @@ pub enum ReadError {
         /// The decoder's error.
         error: DecodeError,
     },
+    /// The file is a heap file.
+    #[error("{} is a heap file, and not a recording: `dn-top heap {}` shows it", .0.display(), .0.display())]
+    HeapFile(PathBuf),
     /// The file ends within the header of a trace.
     #[error("{} ends within its header: it contains no events", .0.display())]
     NoHeader(PathBuf),
@@ -216,6 +220,9 @@ impl RecordedFile {
             (Some(header), ending) => {
                 Ok(Pass { header: *header, bytes, ending, repair: decoder.repair(), largest_metadata_id: decoder.largest_metadata_id() })
             }
+            (None, Ending::Broken { error: DecodeError::NetPerf, .. }) if is_heap_file(&self.path) => {
+                Err(ReadError::HeapFile(self.path.clone()))
+            }
             (None, Ending::Broken { error, .. }) => Err(ReadError::NoTrace { path: self.path.clone(), error }),
             (None, _) => Err(ReadError::NoHeader(self.path.clone())),
         }
@@ -254,6 +261,15 @@ impl RecordedFile {
 mod tests {
     use super::*;
     use crate::nettrace::Encoder;
+
+    #[test]
+    fn command_for_a_heap_file_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("dump");
+        std::fs::write(&path, b"\x14\0\0\0!FastSerialization.1\x04\x04\x01\x0a\0\0\0\x08\0\0\0\x0a\0\0\0GCHeapDump\x06").unwrap();
+        let error = RecordedFile::open(&path).unwrap().read(&mut NullSink).unwrap_err().to_string();
+        assert_eq!(error, format!("{0} is a heap file, and not a recording: `dn-top heap {0}` shows it", path.display()));
+    }
 
     #[test]
     fn rest_of_a_truncated_file_is_counted_in_bytes() {
