@@ -8,8 +8,18 @@ pub(super) const QUERY: &[u8] = b"\x1b]11;?\x1b\\";
 pub(super) const ANSWER: &[u8] = b"11;rgb:";
 /// Command number of an answer.
 pub(super) const NUMBER: &[u8] = b"11;";
-/// Maximum number of bytes of an answer that are kept.
-pub(super) const MAX_ANSWER: usize = ANSWER.len() + 3 * 4 + 2;
+/// Length of the longest answer.
+const MAX_ANSWER: usize = ANSWER.len() + 3 * 4 + 2;
+/// Maximum length of an answer in another format, such as `rgba:` with four numbers.
+const MAX_OTHER_ANSWER: usize = 32;
+
+/// Returns whether a byte can follow these first bytes of an answer. Otherwise, the answer was cut off.
+pub(super) fn can_follow(answer: &[u8], byte: u8) -> bool {
+    match answer.strip_prefix(ANSWER) {
+        Some(_) => answer.len() < MAX_ANSWER && (byte.is_ascii_hexdigit() || byte == b'/'),
+        None => answer.len() < MAX_OTHER_ANSWER && byte.is_ascii_graphic(),
+    }
+}
 
 /// Whether the background is light, by its luma (ITU-R BT.601).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,6 +14,8 @@ use super::control_sequence::{control_sequence, cursor_key, key, modified, mouse
 
 /// Timeout for the rest of a sequence after ESC. After that, it was the Esc key.
 const ESCAPE_TIMEOUT: Duration = Duration::from_millis(50);
+/// How long the answer to the background query may pause before it counts as cut off: its start must not swallow keys.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a paste may pause before it counts as complete: a lost end marker must not swallow all further keys.
 const PASTE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of parameter bytes; no sequence known here has more than 20.
@@ -63,12 +65,18 @@ impl InputParser {
         for byte in bytes {
             self.state = match std::mem::take(&mut self.state).next(*byte, &mut emit) {
                 State::Answered(answer) => {
-                    self.background = IsLight::parse(&answer).or(self.background);
+                    self.answered(&answer);
                     State::Ground
                 }
                 state => state,
             };
         }
+    }
+
+    fn answered(&mut self, answer: &[u8]) -> Option<IsLight> {
+        let found = IsLight::parse(answer);
+        self.background = found.or(self.background);
+        found
     }
 
     /// Returns the terminal's answer to the background query since the last call.
@@ -81,6 +89,7 @@ impl InputParser {
         match self.state {
             State::Escape => Some(ESCAPE_TIMEOUT),
             State::Answer(ref bytes) | State::AnswerEnd(ref bytes) if !is_answer(bytes) => Some(ESCAPE_TIMEOUT),
+            State::Answer(_) | State::AnswerEnd(_) => Some(ANSWER_TIMEOUT),
             State::Paste(_) => Some(PASTE_TIMEOUT),
             _ => None,
         }
@@ -92,6 +101,13 @@ impl InputParser {
             State::Escape => emit(key(KeyCode::Esc)),
             State::Paste(bytes) => emit(paste(&bytes)),
             State::Answer(bytes) | State::AnswerEnd(bytes) if !is_answer(&bytes) => typed(&bytes, &mut emit),
+            State::Answer(_) => {}
+            // Either the end of the answer was lost, or it was cut off earlier and this is the Esc key.
+            State::AnswerEnd(bytes) => {
+                if self.answered(&bytes).is_none() {
+                    emit(key(KeyCode::Esc));
+                }
+            }
             // The rest of a sequence is never typed text, however late it arrives.
             other => self.state = other,
         }
@@ -169,13 +185,16 @@ impl State {
             // BEL is also a terminator.
             Self::Answer(bytes) if byte == 0x07 => Self::Answered(bytes),
             Self::Answer(mut bytes) => {
-                if !is_answer(&bytes) && background::ANSWER.get(bytes.len()) != Some(&byte) {
-                    typed(&bytes, emit);
+                let is_answer = is_answer(&bytes);
+                let is_next =
+                    if is_answer { background::can_follow(&bytes, byte) } else { background::NUMBER.get(bytes.len()) == Some(&byte) };
+                if !is_next {
+                    if !is_answer {
+                        typed(&bytes, emit);
+                    }
                     return Self::plain(byte, KeyModifiers::NONE, emit);
                 }
-                if bytes.len() < background::MAX_ANSWER {
-                    bytes.push(byte);
-                }
+                bytes.push(byte);
                 Self::Answer(bytes)
             }
             Self::AnswerEnd(bytes) if byte == b'\\' => Self::Answered(bytes),

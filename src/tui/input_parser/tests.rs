@@ -117,7 +117,8 @@ fn only_ambiguous_esc_and_paste_have_a_timeout() {
         (b"\x1b[<65;10", None),
         (b"\x1b]", Some(ESCAPE_TIMEOUT)),
         (b"\x1b]1", Some(ESCAPE_TIMEOUT)),
-        (b"\x1b]11;rg", None),
+        (b"\x1b]11;rg", Some(ANSWER_TIMEOUT)),
+        (b"\x1b]11;rgb:0/0/0\x1b", Some(ANSWER_TIMEOUT)),
         (b"\x1bO", None),
         (b"\xc3", None),
         (b"\x1b[200~text", Some(PASTE_TIMEOUT)),
@@ -143,6 +144,33 @@ fn background_color_reply_is_returned_once() {
     parser.feed(b"fff\x1b\\q", drop);
     assert_eq!(parser.take_background(), Some(IsLight(true)));
     assert_eq!(parser.take_background(), None);
+}
+
+/// The rest was lost: the keys after it work.
+#[test]
+fn background_color_reply_that_is_cut_off_swallows_no_keys() {
+    let q = key(KeyCode::Char('q'));
+    for (bytes, expected) in [
+        (&b"\x1b]11;rgb:ffff/ffq"[..], &[q.clone()][..]),
+        (b"\x1b]11;rgb:ffff/\r", &[key(KeyCode::Enter)]),
+        (b"\x1b]11;\x03", &[key_with(KeyCode::Char('c'), KeyModifiers::CONTROL)]),
+        (b"\x1b]11;rgb:0000/0000/0000b", &[key(KeyCode::Char('b'))]),
+    ] {
+        assert_eq!(parse(&[bytes]), expected, "{:?}", String::from_utf8_lossy(bytes));
+    }
+    // What could be part of it is a key after a pause.
+    for (bytes, after_pause) in [(&b"\x1b]11;"[..], None), (b"\x1b]11;rgb:ff", None), (b"\x1b]11;rgb:ff\x1b", Some(key(KeyCode::Esc)))] {
+        let (mut parser, mut events) = (InputParser::default(), Vec::new());
+        parser.feed(bytes, |event| events.push(event));
+        parser.time_out(|event| events.push(event));
+        parser.feed(b"q", |event| events.push(event));
+        assert_eq!(events, after_pause.into_iter().chain([q.clone()]).collect::<Vec<_>>(), "{:?}", String::from_utf8_lossy(bytes));
+    }
+    // Only the terminator was lost.
+    let mut parser = InputParser::default();
+    parser.feed(b"\x1b]11;rgb:f/f/f\x1b", |_| unreachable!());
+    parser.time_out(|_| unreachable!());
+    assert_eq!(parser.take_background(), Some(IsLight(true)));
 }
 
 #[test]
