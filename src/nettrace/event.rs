@@ -90,6 +90,13 @@ impl<'a> Event<'a> {
         if self.context.v6 { self.labels().related_activity_id() } else { self.header.related_activity }
     }
 
+    /// Returns the version of the payload: that of the metadata, unless a label overrides it (V6).
+    #[inline]
+    pub fn version(&self) -> u32 {
+        let overridden = if self.header.labels == 0 { None } else { self.labels().version() };
+        overridden.unwrap_or(self.metadata.version)
+    }
+
     /// Returns the labels (V6).
     pub fn labels(&self) -> Labels<'a> {
         Labels::new(self.context.labels.get(self.header.labels).unwrap_or_default())

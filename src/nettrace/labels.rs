@@ -8,6 +8,10 @@ const LAST: u8 = 0x80;
 const MAX_LABELS: u8 = 32;
 
 /// An event label.
+///
+/// Of the four that override the metadata, only the version is applied, since it determines the layout of the payload (see
+/// [`Event::version`](super::Event::version)). No known collector writes these four; keywords and level have no effect on the analyses, and
+/// neither has an opcode that differs from event to event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Label<'a> {
     /// ID of the event's activity.
@@ -51,6 +55,10 @@ impl<'a> Labels<'a> {
 
     pub(super) fn activity_id(mut self) -> [u8; 16] {
         self.find_map(|label| if let Label::ActivityId(id) = label { Some(id) } else { None }).unwrap_or_default()
+    }
+
+    pub(super) fn version(mut self) -> Option<u32> {
+        self.find_map(|label| if let Label::Version(version) = label { Some(version.into()) } else { None })
     }
 
     pub(super) fn related_activity_id(mut self) -> [u8; 16] {

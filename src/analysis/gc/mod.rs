@@ -153,7 +153,7 @@ impl Gc {
                 }
             }
             // Version 3 has sizes; no version of .NET Core writes older ones.
-            EventKind::PerHeapHistory if context.event.metadata.version >= 3 => {
+            EventKind::PerHeapHistory if context.event.version() >= 3 => {
                 let history: PerHeapHistory = context.payload()?;
                 self.collections.before(thread, history.size_before);
             }

@@ -25,7 +25,7 @@ impl<'a> Fields<'a> {
 
     /// Creates a reader for the payload of an event, from a process with pointers of 4 or 8 bytes.
     pub fn of(event: &Event<'a>, pointer_size: u8) -> Self {
-        Self::new(event.payload, event.metadata.version, pointer_size)
+        Self::new(event.payload, event.version(), pointer_size)
     }
 
     pub(super) fn u8(&mut self) -> Option<u8> {

@@ -161,3 +161,36 @@ fn v6_stream_is_decoded() {
     let found: Vec<_> = log.0[1..].iter().map(|line| line.split(", at byte").next().unwrap()).collect();
     assert_eq!(found, expected);
 }
+
+#[test]
+fn label_overrides_the_version_of_the_metadata() {
+    struct Versions(Vec<(u32, usize)>);
+    impl Sink for Versions {
+        fn event(&mut self, event: &Event<'_>) {
+            self.0.push((event.version(), event.labels().count()));
+        }
+    }
+    let metadata = put(|out| {
+        out.put(&[2, 0, 0, 0]);
+        row(out, |out| {
+            out.put(&[9, 1, b'P', 1, 1, b'E', 0, 0]);
+            // The version.
+            row(out, |out| out.put(&[9, 2]));
+        });
+    });
+    let labels = put(|out| {
+        [1, 1].iter().for_each(|value| out.put_u32(*value));
+        out.put(&[7, 1, 8]);
+        out.put_u64(0xf0);
+        out.put(&[9, 5, 0x80 | 10, 3]);
+    });
+    let events = event_block(1, |out| {
+        out.put(&[0xdf, 9, 0, 7, 1, 7, 0, 100, 1, 1, 0x55]);
+        out.put(&[0x10, 10, 0, 0x66]);
+    });
+    let bytes = v6(&[v6_trace(), (3, metadata), (8, labels), (2, events), (0, vec![])]);
+    let (mut decoder, mut versions) = (Decoder::new(Limits::LIVE), Versions(Vec::new()));
+    decoder.feed(&bytes, &mut versions).unwrap();
+    decoder.finish(&mut versions);
+    assert_eq!(versions.0, [(3, 4), (2, 0)]);
+}
