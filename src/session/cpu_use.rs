@@ -38,9 +38,13 @@ struct Reading {
 }
 
 impl CpuMonitor {
-    /// Takes another reading; `None` if /proc does not show the process.
-    pub(super) fn read(&mut self, client: &Client) -> Option<CpuUse> {
-        self.take(Instant::now(), client.cpu_time(), client.scheduled_threads(MAX_THREADS), client.cpu_limits(), client.machine_busy())
+    /// Takes another reading, on a thread for blocking calls: /proc can be slow. `None` if it does not show the process.
+    pub(super) async fn read(&mut self, client: &Client) -> Option<CpuUse> {
+        let (at, client) = (Instant::now(), client.clone());
+        let read = move || (client.cpu_time(), client.scheduled_threads(MAX_THREADS), client.cpu_limits(), client.machine_busy());
+        // A panic in it is reported by the panic hook.
+        let (cpu, threads, limits, machine) = tokio::task::spawn_blocking(read).await.ok()?;
+        self.take(at, cpu, threads, limits, machine)
     }
 
     fn take(

@@ -96,9 +96,8 @@ impl Observation {
         };
         let Self { mut listener, began, mut cpu_use } = self;
         if let Some(cpu_use) = &mut cpu_use {
-            cpu_use.threads.make_due();
             cpu_use.sampling.iter().for_each(CpuSampling::stop);
-            cpu_use.read(&listener);
+            cpu_use.read_last(&listener).await;
         }
         let elapsed = began.elapsed();
         let unfinished = tokio::select! {
@@ -131,10 +130,20 @@ impl CpuMeasurement {
     fn read(&mut self, listener: &Listener<(Live, RuntimeWaits)>) {
         listener.with_sink(|(_, waits)| self.pass_on(waits));
         if let Some(used) = self.threads.read_if_due(&self.client) {
-            let (at, times) = self.threads.cpu_times();
-            listener.with_sink(|(live, _)| live.add_cpu_times(at, times));
-            self.used = used;
+            self.take(used, listener);
         }
+    }
+
+    async fn read_last(&mut self, listener: &Listener<(Live, RuntimeWaits)>) {
+        listener.with_sink(|(_, waits)| self.pass_on(waits));
+        let used = self.threads.read_last(&self.client).await;
+        self.take(used, listener);
+    }
+
+    fn take(&mut self, used: Arc<[ThreadUse]>, listener: &Listener<(Live, RuntimeWaits)>) {
+        let (at, times) = self.threads.cpu_times();
+        listener.with_sink(|(live, _)| live.add_cpu_times(at, times));
+        self.used = used;
     }
 }
 

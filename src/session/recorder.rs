@@ -167,7 +167,7 @@ async fn begin(
     let target = Target { file, max_bytes: plan.max_bytes, progress: progress.clone() };
     let (scheduling, inlet) = SchedulingRecording::start(sockets, target).await?;
     let process = describe(client, plan).await;
-    let names = ThreadNames::of(client.clone());
+    let names = ThreadNames::of(client.clone()).await;
     let (session, stream) = open().await?;
     let pump = ServicePump { session: session.clone(), process, names, inlet, counting, progress };
     Ok((session, Some(scheduling), tokio::task::spawn_blocking(move || pump.run(stream))))

@@ -66,7 +66,8 @@ pub async fn thread_stacks(client: &Client) -> Result<ThreadStacks, StacksError>
         sleep(POLL_INTERVAL).await;
     }
     // Read now, as threads may exit at any time.
-    let names = client.thread_names();
+    let reading = client.clone();
+    let names = tokio::task::spawn_blocking(move || reading.thread_names()).await.unwrap_or_default();
     let over = listener.is_over();
     let ended = listener.stop(StopLimit::RUNDOWN).await;
     let groups = listener.with_sink(|pass| FirstPass::stacks(pass));

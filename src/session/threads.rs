@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
 
 use crate::analysis::ThreadCpu;
 use crate::model::{CpuConstraints, CpuLimit, ThreadUse};
@@ -13,6 +14,8 @@ use crate::net::clock::monotonic_ns;
 
 /// Interval between readings. Each reads four small files per thread.
 const READ_INTERVAL: Duration = Duration::from_secs(2);
+/// Time limit for the last reading.
+const LAST_READ_LIMIT: Duration = Duration::from_secs(1);
 /// Maximum number of threads per reading, and in total.
 const MAX_THREADS: (usize, usize) = (512, 4096);
 
@@ -22,6 +25,8 @@ pub(super) struct Threads {
     /// By thread id: CPU and runnable time at the first reading, and the latest values. Threads that have exited are kept.
     known: BTreeMap<u64, ([Duration; 2], ThreadUse)>,
     due: Option<Instant>,
+    /// The reading under way, on a thread for blocking calls: /proc is slow for a process with many threads or a busy memory map.
+    reading: Option<oneshot::Receiver<Reading>>,
     shown: Arc<[ThreadUse]>,
     /// CPU limits of its control groups, each from the reading that first found it.
     limits: Vec<CpuLimit>,
@@ -31,25 +36,79 @@ pub(super) struct Threads {
     machine: Option<(Duration, Duration)>,
     /// Whether there were more threads than a reading covers: a thread that appears later may be old.
     is_cut: bool,
-    /// CPU times of the threads in the latest reading, since the start of the recording.
-    times: ThreadCpu,
+    /// The time of the latest reading on the stream's clock, CLOCK_MONOTONIC, and the CPU times of its threads since the start of the recording.
+    times: (i64, ThreadCpu),
+}
+
+/// What /proc shows at one time.
+#[derive(Debug, Default)]
+struct Reading {
+    is_first: bool,
+    threads: Vec<ThreadUse>,
+    limits: Vec<CpuLimit>,
+    machine_busy: Option<Duration>,
+    /// CLOCK_MONOTONIC, nanoseconds.
+    at: i64,
 }
 
 impl Threads {
-    /// Takes a reading if one is due, and returns the threads.
+    /// Starts a reading if one is due. Returns the threads if a reading has ended since the last call.
     pub(super) fn read_if_due(&mut self, client: &Client) -> Option<Arc<[ThreadUse]>> {
-        let now = Instant::now();
-        let is_due = self.due.is_none_or(|due| due <= now);
-        is_due.then(|| {
-            let first = self.due.replace(now + READ_INTERVAL).is_none();
-            self.take(client.thread_times(MAX_THREADS.0), first);
-            self.take_limits(client.cpu_limits());
-            if let Some(busy) = client.machine_busy() {
-                let began = self.machine.map_or(busy, |(began, _)| began);
-                self.machine = Some((began, busy.saturating_sub(began)));
+        let read = match self.reading.as_mut().map(oneshot::Receiver::try_recv) {
+            Some(Err(oneshot::error::TryRecvError::Empty)) => return None,
+            Some(Ok(reading)) => Some(self.apply(reading)),
+            // It panicked, which the panic hook reports.
+            Some(Err(oneshot::error::TryRecvError::Closed)) | None => None,
+        };
+        self.reading = None;
+        if self.due.is_none_or(|due| due <= Instant::now()) {
+            self.start(client);
+        }
+        read
+    }
+
+    /// Takes a last reading, and waits for it: for a short time, since /proc may not answer. Returns the threads.
+    pub(super) async fn read_last(&mut self, client: &Client) -> Arc<[ThreadUse]> {
+        let limit = Instant::now() + LAST_READ_LIMIT;
+        // One that has already started is too early.
+        for is_last in [false, true] {
+            if is_last {
+                self.start(client);
             }
-            self.shown.clone()
-        })
+            let Some(reading) = &mut self.reading else { continue };
+            match timeout_at(limit, reading).await {
+                Ok(Ok(reading)) => _ = self.apply(reading),
+                Ok(Err(_)) => {}
+                Err(_) => break,
+            }
+            self.reading = None;
+        }
+        self.shown.clone()
+    }
+
+    fn start(&mut self, client: &Client) {
+        let is_first = self.due.replace(Instant::now() + READ_INTERVAL).is_none();
+        let (sender, receiver) = oneshot::channel();
+        self.reading = Some(receiver);
+        let client = client.clone();
+        tokio::task::spawn_blocking(move || {
+            let (threads, limits) = (client.thread_times(MAX_THREADS.0), client.cpu_limits());
+            let machine_busy = client.machine_busy();
+            // The receiver may have been dropped.
+            let _ = sender.send(Reading { is_first, threads, limits, machine_busy, at: monotonic_ns() });
+        });
+    }
+
+    fn apply(&mut self, reading: Reading) -> Arc<[ThreadUse]> {
+        let Reading { is_first, threads, limits, machine_busy, at } = reading;
+        self.times.0 = at;
+        self.take(threads, is_first);
+        self.take_limits(limits);
+        if let Some(busy) = machine_busy {
+            let began = self.machine.map_or(busy, |(began, _)| began);
+            self.machine = Some((began, busy.saturating_sub(began)));
+        }
+        self.shown.clone()
     }
 
     /// Limits on the CPU time since the start of the recording.
@@ -57,14 +116,9 @@ impl Threads {
         CpuConstraints::of(&self.limits_since, self.machine.map(|(_, since)| since))
     }
 
-    /// Makes the next reading due.
-    pub(super) fn make_due(&mut self) {
-        self.due = self.due.map(|_| Instant::now());
-    }
-
-    /// CPU times of the threads in the latest reading, and the current time on the stream's clock, CLOCK_MONOTONIC.
+    /// The time of the latest reading on the stream's clock, CLOCK_MONOTONIC, and the CPU times of its threads.
     pub(super) fn cpu_times(&self) -> (i64, ThreadCpu) {
-        (monotonic_ns(), self.times.clone())
+        self.times.clone()
     }
 
     fn take_limits(&mut self, now: Vec<CpuLimit>) {
@@ -75,7 +129,7 @@ impl Threads {
     }
 
     fn take(&mut self, times: Vec<ThreadUse>, first: bool) {
-        self.times.clear();
+        self.times.1.clear();
         self.is_cut |= times.len() >= MAX_THREADS.0;
         for time in times {
             let room = self.known.len() < MAX_THREADS.1;
@@ -98,7 +152,7 @@ impl Threads {
                     before
                 }
             };
-            self.times.push((thread, u64::try_from(cpu.saturating_sub(before[0]).as_nanos()).unwrap_or(u64::MAX)));
+            self.times.1.push((thread, u64::try_from(cpu.saturating_sub(before[0]).as_nanos()).unwrap_or(u64::MAX)));
         }
         let since = |([cpu, runnable], now): &([Duration; 2], ThreadUse)| ThreadUse {
             cpu: now.cpu.saturating_sub(*cpu),

@@ -51,6 +51,12 @@ impl Search {
     }
 }
 
+/// Returns whether a file of this name is mapped into the process.
+async fn maps(client: &Client, file: &'static str) -> bool {
+    let client = client.clone();
+    tokio::task::spawn_blocking(move || client.maps(file)).await.unwrap_or(false)
+}
+
 /// Returns the number of loaded assemblies.
 fn assemblies(counters: &CountersSnapshot) -> Option<f64> {
     let counter = counters.counters.iter().find(|counter| counter.group == "System.Runtime" && counter.name == "assembly-count")?;
@@ -87,12 +93,18 @@ pub async fn watch<F: Future<Output = ()>>(
         match event {
             CounterEvent::Values(counters) => {
                 let (served, sent) = durations;
-                let mut may_send = || search.is_due(assemblies(&counters)) && client.maps(HTTP_CLIENT);
-                let now = (served || CounterSelection::serves_requests(&counters), sent || has_durations && may_send());
+                let is_due = has_durations && !sent && search.is_due(assemblies(&counters));
+                // /proc may be slow.
+                let read = async { (is_due && maps(client, HTTP_CLIENT).await, cpu.read(client).await) };
+                let (may_send, cpu_use) = tokio::select! {
+                    _ = stop.wait_for(|stop| *stop) => break,
+                    read = read => read,
+                };
+                let now = (served || CounterSelection::serves_requests(&counters), sent || may_send);
                 if has_durations && std::mem::replace(&mut durations, now) != now {
                     monitor.select(selection.with_request_durations(now.0, now.1)).map_err(|error| error.to_string())?;
                 }
-                publish(*counters, cpu.read(client)).await;
+                publish(*counters, cpu_use).await;
             }
             CounterEvent::OtherLimits(_) => {}
             CounterEvent::Ended => break,

@@ -20,6 +20,12 @@ const START_TIMEOUT: Duration = Duration::from_secs(1);
 const START_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Client {
+    /// Makes a directory take the place of /proc.
+    #[cfg(all(test, target_os = "linux"))]
+    pub(crate) fn with_proc(self, path: &std::path::Path) -> io::Result<Self> {
+        Ok(Self { proc: Some(Arc::new(Proc::open(path)?)), ..self })
+    }
+
     /// Returns the proc file system, if it shows this very process. A socket in a shared directory may name a pid of a namespace that we cannot
     /// see, and the process with that pid in our namespace is a different one.
     pub(in crate::net) fn own_proc(&self) -> Option<&Arc<Proc>> {

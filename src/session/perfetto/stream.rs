@@ -53,16 +53,19 @@ pub(in crate::session) struct ThreadNames {
 }
 
 impl ThreadNames {
-    pub(in crate::session) fn of(client: Client) -> Self {
-        let seen = Arc::new(Mutex::new(client.thread_names()));
+    pub(in crate::session) async fn of(client: Client) -> Self {
+        let seen = Arc::<Mutex<_>>::default();
+        // /proc can be slow. A panic in it is reported by the panic hook.
+        let read = |client: Client, names: Arc<Mutex<_>>| async move {
+            let read = move || *names.lock().unwrap_or_else(PoisonError::into_inner) = client.thread_names();
+            let _ = tokio::task::spawn_blocking(read).await;
+        };
+        read(client.clone(), seen.clone()).await;
         let names = seen.clone();
         let task = tokio::spawn(async move {
             loop {
                 tokio::time::sleep(NAMES_INTERVAL).await;
-                let (client, names) = (client.clone(), names.clone());
-                let read = move || *names.lock().unwrap_or_else(PoisonError::into_inner) = client.thread_names();
-                // A panic in it is reported by the panic hook.
-                let _ = tokio::task::spawn_blocking(read).await;
+                read(client.clone(), names.clone()).await;
             }
         });
         Self { seen, task }
@@ -114,7 +117,7 @@ impl Stream {
             command_line: process.command_line.to_string(),
             runtime: process.runtime.as_ref().map(ToString::to_string).unwrap_or_default(),
         };
-        let names = ThreadNames::of(client);
+        let names = ThreadNames::of(client).await;
         let thread = {
             let session = session.clone();
             tokio::task::spawn_blocking(move || convert(stream, &session, Converter::new(about, names, inlet)))

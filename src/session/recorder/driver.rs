@@ -170,8 +170,11 @@ impl Driver {
     async fn stop(&mut self, by: StoppedBy) -> Option<ExchangeError> {
         self.progress.stopping.store(true, Ordering::Relaxed);
         // The rundown does not belong to the recorded period.
-        if let Some(threads) = &mut self.threads {
-            threads.make_due();
+        if let Some(mut threads) = self.threads.take() {
+            let client = self.client.clone();
+            self.recording.threads = self.wait_for(threads.read_last(&client)).await;
+            self.threads = Some(threads);
+            self.show_thread_times();
         }
         self.stopping = Some(Stopping { by, at: Instant::now(), bytes: self.progress.totals().bytes });
         self.step();
@@ -268,11 +271,17 @@ impl Driver {
         if let Some(threads) = &mut self.threads
             && let Some(shown) = threads.read_if_due(&self.client)
         {
-            self.progress.thread_times.put(threads.cpu_times());
             self.recording.threads = shown;
-            self.recording.cpu_constraints = threads.cpu_constraints();
+            self.show_thread_times();
         }
         self.publish(now, totals);
+    }
+
+    fn show_thread_times(&mut self) {
+        if let Some(threads) = &self.threads {
+            self.progress.thread_times.put(threads.cpu_times());
+            self.recording.cpu_constraints = threads.cpu_constraints();
+        }
     }
 
     fn publish(&mut self, now: Instant, totals: Totals) {

@@ -7,7 +7,9 @@ use crate::ipc::PerfMapKind;
 use crate::net::Directory;
 use crate::net::discovery::Sources;
 use crate::session::cpu_sample_file::CpuSampleFile;
+use crate::session::cpu_use::CpuMonitor;
 use crate::session::perf_map;
+use crate::session::threads::Threads;
 use crate::sim::Fleet;
 
 #[tokio::test]
@@ -100,4 +102,39 @@ fn sample_file_behind_a_link_is_not_read() {
     std::fs::rename(&samples, &elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &samples).unwrap();
     assert!(CpuSampleFile::open(&recording, &header).is_none());
+}
+
+/// Reading /proc takes long if the process has many threads or its memory map is locked.
+#[tokio::test]
+async fn slow_proc_stalls_no_other_task() {
+    let bench = bench(spec());
+    let stat = bench.dir.path().join("77/stat");
+    std::fs::create_dir(stat.parent().unwrap()).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &stat, rustix::fs::Mode::RWXU).unwrap();
+    let client = bench.client.clone().with_proc(bench.dir.path()).unwrap();
+    // Opening the pipe waits until it is removed.
+    let (remove, removal) = std::sync::mpsc::channel();
+    let remover = std::thread::spawn(move || {
+        let in_time = removal.recv_timeout(Duration::from_secs(10)).is_ok();
+        let pipe = File::options().read(true).write(true).open(&stat).unwrap();
+        std::fs::remove_file(&stat).unwrap();
+        drop(pipe);
+        in_time
+    });
+    let watched = client.clone();
+    let reading = tokio::spawn(async move { CpuMonitor::default().read(&watched).await });
+    let mut threads = Threads::default();
+    assert_eq!(threads.read_if_due(&client), None);
+    tokio::task::yield_now().await;
+    assert!(!reading.is_finished());
+    remove.send(()).unwrap();
+    assert_eq!(reading.await.unwrap(), None);
+    assert!(remover.join().unwrap(), "this task waited for /proc");
+    let shown = loop {
+        match threads.read_if_due(&client) {
+            Some(shown) => break shown,
+            None => tokio::task::yield_now().await,
+        }
+    };
+    assert!(shown.is_empty(), "{shown:?}");
 }
