@@ -83,7 +83,8 @@ fn net31_capture_has_known_figures() {
     let methods = live.profile().methods(SampleFilter::ALL, 10);
     assert_eq!((methods.unresolved, methods.without_stack, methods.folded), (0, 0, 0));
     assert!((1_000_000..1_300_000).contains(&methods.interval_ns.expect("samples")));
-    let all = live.profile().count(SampleFilter::ALL).call_tree(SampleCount::all, usize::MAX);
+    let profile = live.profile();
+    let all = profile.count(SampleFilter::ALL).call_tree(SampleCount::all, usize::MAX);
     assert_eq!(all.iter().map(|node| node.own.all()).sum::<u64>(), methods.samples.all());
 }
 

@@ -1,17 +1,37 @@
 //! The rows of a call tree: which are expanded, and the lines that connect callers and callees.
 //!
-//! A method that is its caller's only callee is placed directly below it without indentation: only siblings are indented. Expanded rows are
-//! identified by their path of names, because node numbers differ between snapshots.
+//! A method that is its caller's only callee is placed directly below it without indentation: only siblings are indented. Rows are identified by
+//! their path of names, because node numbers differ between snapshots.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::sampling::Shape;
 use super::state::State;
 use super::tabs::Tab;
 use crate::analysis::{CallNode, Origin};
 
-/// Rows explicitly expanded (true) or collapsed (false) by the user, by path.
-pub(super) type Expanded = BTreeMap<String, bool>;
+/// Rows explicitly expanded (true) or collapsed (false) by the user.
+pub(super) type Expanded = BTreeMap<RowId, bool>;
+
+/// Identity of a row: a hash of its path of names. The paths themselves would need much memory: names and stacks can be long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct RowId(u64);
+
+impl RowId {
+    fn child(self, name: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (self.0, name).hash(&mut hasher);
+        Self(hasher.finish())
+    }
+}
+
+impl fmt::Display for RowId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
 
 /// The tree lines in front of a row.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -25,15 +45,15 @@ pub struct Branch {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct TreeRow {
-    pub(super) node: CallNode,
-    pub(super) path: String,
+pub(super) struct TreeRow<'a> {
+    pub(super) node: CallNode<'a>,
+    pub(super) id: RowId,
     pub(super) branch: Branch,
 }
 
 /// State of an ancestor row while rows are laid out.
 struct Level {
-    path: String,
+    id: RowId,
     branch: Branch,
     children: usize,
     seen: usize,
@@ -41,7 +61,7 @@ struct Level {
 }
 
 /// Returns the visible rows of a tree. By default, the heaviest path is expanded, and so is every row that is an only child.
-pub(super) fn rows(nodes: Vec<CallNode>, expanded: &Expanded) -> Vec<TreeRow> {
+pub(super) fn rows<'a>(nodes: Vec<CallNode<'a>>, expanded: &Expanded) -> Vec<TreeRow<'a>> {
     let mut children = vec![0; nodes.len()];
     let mut open: Vec<usize> = Vec::new();
     let mut roots = 0;
@@ -54,7 +74,7 @@ pub(super) fn rows(nodes: Vec<CallNode>, expanded: &Expanded) -> Vec<TreeRow> {
         open.push(index);
     }
     let top = Level {
-        path: String::new(),
+        id: RowId::default(),
         branch: Branch { expanded: Some(true), ..Branch::default() },
         children: roots,
         seen: 0,
@@ -70,7 +90,7 @@ pub(super) fn rows(nodes: Vec<CallNode>, expanded: &Expanded) -> Vec<TreeRow> {
         let Some(parent) = levels.last_mut().filter(|_| is_shown) else { continue };
         parent.seen += 1;
         let is_only = parent.children == 1;
-        let path = format!("{}\n{}", parent.path, node.name);
+        let id = parent.id.child(node.name);
         let mut above = parent.branch.above.clone();
         above.extend(parent.branch.last.filter(|_| !is_top).map(|last| !last));
         let is_heaviest = parent.is_heaviest && parent.seen == 1;
@@ -78,11 +98,11 @@ pub(super) fn rows(nodes: Vec<CallNode>, expanded: &Expanded) -> Vec<TreeRow> {
         let branch = Branch {
             above,
             last: (!is_only).then_some(parent.seen == parent.children),
-            expanded: (children > 0).then(|| expanded.get(&path).copied().unwrap_or(by_itself)),
+            expanded: (children > 0).then(|| expanded.get(&id).copied().unwrap_or(by_itself)),
         };
-        rows.push(TreeRow { node, path: path.clone(), branch: branch.clone() });
+        rows.push(TreeRow { node, id, branch: branch.clone() });
         if branch.expanded == Some(true) {
-            levels.push(Level { path, branch, children, seen: 0, is_heaviest });
+            levels.push(Level { id, branch, children, seen: 0, is_heaviest });
         }
     }
     rows
@@ -104,7 +124,7 @@ pub(super) fn short_name(name: &str) -> &str {
 
 impl State {
     /// Returns the call tree rows of a tab: of samples, a method's callers, allocations or exceptions.
-    pub(super) fn tree_rows(&self, tab: Tab) -> Vec<TreeRow> {
+    pub(super) fn tree_rows(&self, tab: Tab) -> Vec<TreeRow<'_>> {
         let nodes = if tab == Tab::Methods { self.call_tree() } else { self.type_nodes(tab) };
         rows(nodes, &self.views.expanded[tab as usize])
     }
@@ -114,46 +134,45 @@ impl State {
         matches!(self.views.sampling.shape, Shape::Tree | Shape::Callers) && self.has_samples()
     }
 
-    fn tree_row(&self) -> Option<(usize, TreeRow, Vec<TreeRow>)> {
+    /// Returns the index of the selected row, and all rows.
+    fn selected_row(&self) -> Option<(usize, Vec<TreeRow<'_>>)> {
         let rows = self.tree_rows(self.tab);
-        let at = self.views.selected(self.tab, rows.len(), |row| rows[row].path.clone()).at;
-        Some((at, rows.get(at)?.clone(), rows))
+        let at = self.views.selected(self.tab, rows.len(), |row| rows[row].id.to_string()).at;
+        (at < rows.len()).then_some((at, rows))
     }
 
-    fn expand(&mut self, row: TreeRow, expanded: bool) {
+    fn expand(&mut self, row: RowId, expanded: bool) {
         // Keep the current selection.
         self.pin_selection(self.tab);
-        self.views.expanded[self.tab as usize].insert(row.path, expanded);
+        self.views.expanded[self.tab as usize].insert(row, expanded);
     }
 
     /// Expands or collapses the selected row.
     pub(in crate::app) fn toggle_row(&mut self) {
-        if let Some((_, row, _)) = self.tree_row()
-            && let Some(expanded) = row.branch.expanded
-        {
-            self.expand(row, !expanded);
+        let toggled = self.selected_row().and_then(|(at, rows)| Some((rows[at].id, !rows[at].branch.expanded?)));
+        if let Some((row, expanded)) = toggled {
+            self.expand(row, expanded);
         }
     }
 
     /// Expands the selected row, or moves to its first child if it is already expanded.
     pub(in crate::app) fn step_into_row(&mut self) {
-        match self.tree_row() {
-            Some((_, row, _)) if row.branch.expanded == Some(false) => self.expand(row, true),
-            Some((at, row, rows)) if row.branch.expanded == Some(true) => self.views.select(self.tab, rows[at + 1].path.clone()),
-            _ => {}
+        let Some((at, rows)) = self.selected_row() else { return };
+        match rows[at].branch.expanded {
+            Some(false) => self.expand(rows[at].id, true),
+            Some(true) => self.views.select(self.tab, rows[at + 1].id.to_string()),
+            None => {}
         }
     }
 
     /// Collapses the selected row, or moves to its caller if it is already collapsed.
     pub(in crate::app) fn step_out_of_row(&mut self) {
-        match self.tree_row() {
-            Some((_, row, _)) if row.branch.expanded == Some(true) => self.expand(row, false),
-            Some((at, row, rows)) => {
-                if let Some(caller) = rows[..at].iter().rev().find(|above| above.node.depth < row.node.depth) {
-                    self.views.select(self.tab, caller.path.clone());
-                }
-            }
-            None => {}
+        let Some((at, rows)) = self.selected_row() else { return };
+        let row = &rows[at];
+        if row.branch.expanded == Some(true) {
+            self.expand(row.id, false);
+        } else if let Some(caller) = rows[..at].iter().rev().find(|above| above.node.depth < row.node.depth) {
+            self.views.select(self.tab, caller.id.to_string());
         }
     }
 }
@@ -163,18 +182,19 @@ mod tests {
     use super::*;
     use crate::analysis::SampleCount;
 
-    fn tree(text: &str) -> Vec<CallNode> {
-        let node = |word: &str| {
+    fn tree(text: &str) -> Vec<CallNode<'_>> {
+        fn node(word: &str) -> CallNode<'_> {
             let name = word.trim_start_matches('-');
             let count = SampleCount::default();
-            CallNode { name: name.to_owned(), frame: 0, depth: word.len() - name.len(), origin: Origin::Managed, own: count, total: count }
-        };
+            CallNode { name, frame: 0, depth: word.len() - name.len(), origin: Origin::Managed, own: count, total: count }
+        }
         text.split_whitespace().map(node).collect()
     }
 
     fn drawn(text: &str, changed: &[(&str, bool)]) -> Vec<String> {
-        let expanded = changed.iter().map(|(path, expanded)| (path.replace('/', "\n"), *expanded)).collect();
-        let line = |row: TreeRow| {
+        let row = |path: &str| path.split('/').skip(1).fold(RowId::default(), RowId::child);
+        let expanded = changed.iter().map(|(path, expanded)| (row(path), *expanded)).collect();
+        let line = |row: TreeRow<'_>| {
             let above: String = row.branch.above.iter().map(|goes_on| if *goes_on { "| " } else { "  " }).collect();
             let own = row.branch.last.map_or("", |last| if last { "`-" } else { "|-" });
             let sign = row.branch.expanded.map_or("  ", |expanded| if expanded { "v " } else { "> " });
@@ -196,6 +216,19 @@ mod tests {
         assert_eq!(drawn(all, &[("/a/b", false), ("/x", false)]), ["|-v a", "| > b", "`-> x"]);
         assert_eq!(drawn("a -b --c", &[]), ["v a", "v b", "  c"]);
         assert_eq!(drawn("", &[]), [""; 0]);
+    }
+
+    /// Names and depth are chosen by the target.
+    #[test]
+    fn long_names_and_deep_stacks_need_little_memory() {
+        let name = "N".repeat(10_000);
+        let count = SampleCount::default();
+        let nodes = (0..1000).map(|depth| CallNode { name: &name, frame: 0, depth, origin: Origin::Managed, own: count, total: count });
+        let rows = rows(nodes.collect(), &Expanded::default());
+        let ids: std::collections::BTreeSet<_> = rows.iter().map(|row| row.id.to_string()).collect();
+        assert_eq!((rows.len(), ids.len()), (1000, 1000), "each call of a recursion is a row of its own");
+        assert!(ids.iter().all(|id| id.len() == 16));
+        assert!(rows.iter().all(|row| row.node.name.as_ptr() == name.as_ptr()));
     }
 
     #[test]

@@ -162,7 +162,7 @@ impl State {
     }
 
     /// Returns the call tree, or that of a method's callers, heaviest first.
-    pub(super) fn call_tree(&self) -> Vec<CallNode> {
+    pub(super) fn call_tree(&self) -> Vec<CallNode<'_>> {
         let Some(counts) = self.samples() else { return Vec::new() };
         let Sampling { shape, callee, .. } = &self.views.sampling;
         let weight = |samples| self.views.sampling.counted_ns(samples);

@@ -48,7 +48,7 @@ impl State {
     }
 
     /// Returns the nodes of the call tree, heaviest first.
-    pub(super) fn type_nodes(&self, tab: Tab) -> Vec<CallNode> {
+    pub(super) fn type_nodes(&self, tab: Tab) -> Vec<CallNode<'_>> {
         self.type_stacks(tab).map(|stacks| stacks.call_tree(SampleCount::all_ns, MAX_NODES)).unwrap_or_default()
     }
 

@@ -265,7 +265,8 @@ fn check(live: &Live, now: i64) {
         methods.samples.all()
     );
     assert_eq!(methods.threads.iter().map(|thread| thread.samples.all()).sum::<u64>(), methods.samples.all());
-    let tree = live.profile().count(SampleFilter::ALL).call_tree(SampleCount::all, usize::MAX);
+    let profile = live.profile();
+    let tree = profile.count(SampleFilter::ALL).call_tree(SampleCount::all, usize::MAX);
     let roots = tree.iter().filter(|node| node.depth == 0).map(|node| node.total.all()).sum::<u64>();
     assert_eq!(roots + methods.without_stack, methods.samples.all());
     live.profile().count(SampleFilter::BUSY).stacks(10);

@@ -17,10 +17,10 @@ struct Caller {
     children: Vec<u32>,
 }
 
-impl Counts<'_> {
+impl<'a> Counts<'a> {
     /// Returns the caller tree of a frame in preorder, heaviest callers first: the first row is the method itself, every other row has the
     /// samples in which the method was called on this path. Of a recursion, only the outermost call counts. At most `limit` rows.
-    pub fn callers(&self, frame: u32, weight: impl Fn(SampleCount) -> u64, limit: usize) -> Vec<CallNode> {
+    pub fn callers(&self, frame: u32, weight: impl Fn(SampleCount) -> u64, limit: usize) -> Vec<CallNode<'a>> {
         let profile = self.profile();
         let frame_of = |node: u32| profile.nodes[node as usize].frame;
         let above = |node: u32| profile.path(node).skip(1);

@@ -84,10 +84,10 @@ pub struct MethodCount {
 }
 
 /// A node of the call tree: a method on one call path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CallNode {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallNode<'a> {
     /// Type and method name, an address, or `…` for folded stacks; not sanitized.
-    pub name: String,
+    pub name: &'a str,
     /// Frame index.
     pub frame: u32,
     /// Number of frames above it; 0 for the outermost.
@@ -306,7 +306,7 @@ impl<'a> Counts<'a> {
 
     /// Returns the call tree in preorder, the heaviest children first. Only the `limit` heaviest nodes are included, by `weight` of their
     /// samples; omitted nodes are part of the totals of the frames above.
-    pub fn call_tree(&self, weight: impl Fn(SampleCount) -> u64, limit: usize) -> Vec<CallNode> {
+    pub fn call_tree(&self, weight: impl Fn(SampleCount) -> u64, limit: usize) -> Vec<CallNode<'a>> {
         let weight = |index: u32| weight(self.total[index as usize]);
         let mut heaviest: Vec<u32> = (1..self.profile.nodes.len() as u32).filter(|index| weight(*index) > 0).collect();
         // Of equal nodes, the one closer to the root comes first, so that no node is kept without its parent.
@@ -330,9 +330,9 @@ impl<'a> Counts<'a> {
         tree
     }
 
-    pub(super) fn call_node(&self, frame: u32, depth: usize, own: SampleCount, total: SampleCount) -> CallNode {
+    pub(super) fn call_node(&self, frame: u32, depth: usize, own: SampleCount, total: SampleCount) -> CallNode<'a> {
         let ProfileFrame { name, origin, .. } = &self.profile.frames[frame as usize];
-        CallNode { name: name.clone(), frame, depth, origin: *origin, own, total }
+        CallNode { name, frame, depth, origin: *origin, own, total }
     }
 
     fn frame(&self, node: u32) -> &ProfileFrame {

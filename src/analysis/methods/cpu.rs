@@ -252,7 +252,7 @@ mod tests {
         }
         let profile = cpu.profile(&symbols);
         let tree = profile.count(SampleFilter::ALL).call_tree(|samples| samples.all(), 10);
-        let nodes: Vec<_> = tree.iter().map(|node| (node.depth, node.name.as_str(), node.own.all(), node.total.all())).collect();
+        let nodes: Vec<_> = tree.iter().map(|node| (node.depth, node.name, node.own.all(), node.total.all())).collect();
         assert_eq!(nodes, [(0, "Main", 0, 3), (1, "[lib.so]", 2, 3), (2, "Main", 1, 1)]);
     }
 
@@ -274,7 +274,7 @@ mod tests {
         let tree_rows = |cpu: &CpuSamples, symbols: &Symbols| {
             let profile = cpu.profile(symbols);
             let tree = profile.count(SampleFilter::ALL).call_tree(|samples| samples.all_ns(), 20);
-            let node = |node: &crate::analysis::CallNode| (node.depth, node.name.clone(), node.own.all_ns(), node.total.recent_ns);
+            let node = |node: &crate::analysis::CallNode<'_>| (node.depth, node.name.to_owned(), node.own.all_ns(), node.total.recent_ns);
             tree.iter().map(node).collect::<Vec<_>>()
         };
         let before = tree_rows(&cpu, &symbols);

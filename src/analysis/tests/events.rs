@@ -49,7 +49,7 @@ fn exceptions_by_stack() {
         let tree = stacks.of(name).call_tree(SampleCount::all, 100);
         tree.into_iter().map(|node| (node.depth, node.name, node.own.all(), node.total.all())).collect::<Vec<_>>()
     };
-    let node = |depth, name: &str, own, total| (depth, name.to_owned(), own, total);
+    let node = |depth, name, own, total| (depth, name, own, total);
     assert_eq!(tree(None), [node(0, "Shop.Program.Main", 0, 9), node(1, "Shop.Order.Pay", 5, 5), node(1, "Shop.Stock.Take", 4, 4)]);
     assert_eq!(tree(Some("B")), [node(0, "Shop.Program.Main", 0, 2), node(1, "Shop.Order.Pay", 2, 2)]);
     assert_eq!((tree(Some("C")), tree(Some("D")), stacks.is_empty()), (Vec::new(), Vec::new(), false));
@@ -81,9 +81,9 @@ fn stacks_of_many_types_are_bounded() {
         let tree = stacks.of(Some(name)).call_tree(SampleCount::all, 100);
         tree.into_iter().map(|node| (node.name, node.own.all())).collect::<Vec<_>>()
     };
-    assert_eq!(tree("Early"), [("Shop.Order.Pay".to_owned(), 2)]);
-    assert_eq!(tree("Late"), [("Shop.Stock.Take".to_owned(), 3)]);
-    assert_eq!(tree("Type4999"), [("Shop.Order.Pay".to_owned(), 1)]);
+    assert_eq!(tree("Early"), [("Shop.Order.Pay", 2)]);
+    assert_eq!(tree("Late"), [("Shop.Stock.Take", 3)]);
+    assert_eq!(tree("Type4999"), [("Shop.Order.Pay", 1)]);
     assert_eq!((tree("Type0"), stacks.of(None).samples().all()), (Vec::new(), 5005));
 }
 

@@ -158,7 +158,7 @@ fn types_list_their_allocating_methods() {
     );
     let stacks = live.snapshot(live.newest()).gc.allocations.unwrap().stacks;
     let tree = stacks.of(Some("A")).call_tree(|bytes| bytes.all_ns(), 10);
-    let nodes: Vec<_> = tree.iter().map(|node| (node.depth, node.name.as_str(), node.total.all_ns(), node.own.all_ns())).collect();
+    let nodes: Vec<_> = tree.iter().map(|node| (node.depth, node.name, node.total.all_ns(), node.own.all_ns())).collect();
     assert_eq!(nodes, [(0, "Shop.Main", 450, 0), (1, "Shop.Save", 300, 300), (1, "Shop.Load", 150, 150)]);
 }
 

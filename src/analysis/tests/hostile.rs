@@ -94,7 +94,8 @@ proptest! {
             let methods = live.profile().methods(SampleFilter::ALL, usize::MAX);
             prop_assert_eq!(methods.methods.iter().map(|method| method.own.all()).sum::<u64>() + methods.without_stack, methods.samples.all());
             prop_assert_eq!(methods.threads.iter().map(|thread| thread.samples.all()).sum::<u64>(), methods.samples.all());
-            let tree = live.profile().count(SampleFilter::ALL).call_tree(SampleCount::all, usize::MAX);
+            let profile = live.profile();
+            let tree = profile.count(SampleFilter::ALL).call_tree(SampleCount::all, usize::MAX);
             let roots = tree.iter().filter(|node| node.depth == 0).map(|node| node.total.all()).sum::<u64>();
             prop_assert_eq!(roots + methods.without_stack, methods.samples.all());
             live.profile().count(SampleFilter::BUSY).stacks(10);

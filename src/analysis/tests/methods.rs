@@ -55,14 +55,10 @@ fn check(live: &Live) {
     assert_eq!((busy.samples.running, busy.samples.waiting, busy.samples.waiting_ns, busy.methods.len()), (1, 0, 0, 2));
     assert_eq!(live.profile().methods(SampleFilter { thread: Some(ThreadId::of(77)), ..SampleFilter::ALL }, 100).samples.all(), 0);
 
-    let tree: Vec<_> = live
-        .profile()
-        .count(SampleFilter::ALL)
-        .call_tree(SampleCount::all, 100)
-        .into_iter()
-        .map(|n| (n.depth, n.name, n.own.all(), n.total.all()))
-        .collect();
-    let node = |depth, name: &str, own, total| (depth, name.to_owned(), own, total);
+    let profile = live.profile();
+    let counts = profile.count(SampleFilter::ALL);
+    let tree: Vec<_> = counts.call_tree(SampleCount::all, 100).into_iter().map(|n| (n.depth, n.name, n.own.all(), n.total.all())).collect();
+    let node = |depth, name, own, total| (depth, name, own, total);
     assert_eq!(
         tree,
         [
@@ -75,10 +71,8 @@ fn check(live: &Live) {
             node(1, "0x9000", 1, 1),
         ]
     );
-    assert_eq!(live.profile().count(SampleFilter::ALL).call_tree(SampleCount::all, 3).len(), 3);
+    assert_eq!(counts.call_tree(SampleCount::all, 3).len(), 3);
 
-    let profile = live.profile();
-    let counts = profile.count(SampleFilter::ALL);
     let callers = |name: &str| -> Vec<_> {
         let methods = counts.by_method();
         let method = methods.iter().find(|method| profile.frame_at(method.frame).unwrap().name == name).unwrap();
@@ -223,15 +217,15 @@ fn truncated_stacks_are_distinguished() {
     let methods = live.profile().methods(SampleFilter::ALL, 10).methods;
     let names: Vec<_> = methods.iter().map(|method| (method.name.as_str(), method.total.all())).collect();
     assert_eq!(names, [("App.Work", 3), ("System.Threading.Thread.Sleep", 1), ("App.Main", 2)], "what is missing is no method");
-    let roots: Vec<_> = live
-        .profile()
+    let profile = live.profile();
+    let roots: Vec<_> = profile
         .count(SampleFilter::ALL)
         .call_tree(SampleCount::all, 1000)
         .into_iter()
         .filter(|node| node.depth == 0)
         .map(|node| (node.name, node.total.all()))
         .collect();
-    assert_eq!(roots, [("(callers missing: truncated stack)".to_owned(), 2), ("App.Main".to_owned(), 1)]);
+    assert_eq!(roots, [("(callers missing: truncated stack)", 2), ("App.Main", 1)]);
 }
 
 /// Instantiations of a generic type with unloadable arguments differ only by addresses, which are meaningless to readers.

@@ -281,22 +281,22 @@ fn cpu_times<'a, T: 'a>(
         .column(second, 7, Fit::Right, move |row| time(of(row)[1], Role::Text))
 }
 
-fn tree(look: Look<'_>) -> TabList<'_, TreeRow> {
+fn tree(look: Look<'_>) -> TabList<'_, TreeRow<'_>> {
     let title = match look.state.views.sampling.shape {
         Shape::Callers => "METHOD AND ITS CALLERS",
         _ => "METHOD (CALL TREE)",
     };
     let rows = if look.state.is_tree() { look.state.tree_rows(Tab::Methods) } else { Vec::new() };
-    let table = Table::new(rows, |row: &TreeRow| row.path.clone());
+    let table = Table::new(rows, |row: &TreeRow<'_>| row.id.to_string());
     if let Some(cpu) = cpu(look) {
         return cpu_times(look, table, cpu, ["TOTAL", "SELF"], |row| [row.node.total, row.node.own])
             .column(title, 0, Fit::Name, |TreeRow { node, branch, .. }| {
-                Cell::Node(branch.clone(), short_label(node.origin, &node.name).into(), role(node.origin))
+                Cell::Node(branch.clone(), short_label(node.origin, node.name).into(), role(node.origin))
             })
             .in_order(look.state, Tab::Methods);
     }
     shares(look, table, |row| (row.node.own, row.node.total))
-        .column(title, 0, Fit::Name, |TreeRow { node, branch, .. }| Cell::Node(branch.clone(), short_name(&node.name).into(), Role::Text))
+        .column(title, 0, Fit::Name, |TreeRow { node, branch, .. }| Cell::Node(branch.clone(), short_name(node.name).into(), Role::Text))
         .in_order(look.state, Tab::Methods)
 }
 

@@ -15,7 +15,7 @@ pub(super) fn view<'a>(look: Look<'a>, tab: Tab, stacks: &Counts<'_>, show: fn(u
     let all = stacks.samples().all_ns().max(1) as f64;
     let share = move |count: SampleCount| count.all_ns() as f64 / all;
     let rows = look.state.tree_rows(tab);
-    let TabList { list, cursor, selected } = Table::new(rows, |row: &TreeRow| row.path.clone())
+    let TabList { list, cursor, selected } = Table::new(rows, |row: &TreeRow<'_>| row.id.to_string())
         .column("SELF", 8, Fit::Right, move |row| match row.node.own.all_ns() {
             0 => Cell::EMPTY,
             own => show(own, Role::Strong),
@@ -27,10 +27,10 @@ pub(super) fn view<'a>(look: Look<'a>, tab: Tab, stacks: &Counts<'_>, show: fn(u
             Cell::Meter(vec![(own, Role::Events), ((total - own).max(0.0), Role::Bytes)])
         })
         .column("METHOD (CALL TREE)", 0, Fit::Name, |TreeRow { node, branch, .. }| {
-            Cell::Node(branch.clone(), short_name(&node.name).into(), Role::Text)
+            Cell::Node(branch.clone(), short_name(node.name).into(), Role::Text)
         })
         .in_order(look.state, tab);
-    let selected = selected.map(|row| row.node.name);
+    let selected = selected.map(|row| row.node.name.to_owned());
     let is_of_type = matches!(look.state.views.type_tree(tab), Some(TypeTree::Type(_)));
     let has_events = stacks.samples().all() > 0;
     let empty = if is_of_type && !has_events { "No stacks are distinguished for this type." } else { "No stack was recorded." };
