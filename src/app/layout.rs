@@ -245,12 +245,12 @@ fn slots(inner: Rect, input: LayoutInput) -> Vec<Slot> {
         }
     }
     chosen.compact_sort_by_key(|column| listed.iter().position(|other| other == column));
-    // The title is written out before anything else is widened.
+    let trend = if free > Trend::WIDTH && chosen.contains(&Column::Cpu) { Trend::WIDTH + 1 } else { 0 };
+    free -= trend;
+    // For the whole title.
     let threads = Column::Threads.title_width() - Column::Threads.width();
     let threads = if free >= threads && chosen.contains(&Column::Threads) { threads } else { 0 };
     free -= threads;
-    let trend = if free > Trend::WIDTH && chosen.contains(&Column::Cpu) { Trend::WIDTH + 1 } else { 0 };
-    free -= trend;
     let has_command = chosen.contains(&Column::Command);
     // A wide terminal has room for longer names, too.
     let name = if has_command { (free / 4).min(16) } else { free };

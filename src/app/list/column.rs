@@ -67,7 +67,7 @@ impl Column {
             Self::Uptime => ("UPTIME", 7),
             Self::State => ("STATE", 13),
             Self::Container => ("CONTAINER", 12),
-            Self::Command => ("COMMAND", 22),
+            Self::Command => ("COMMAND", 19),
         }
     }
 
