@@ -64,15 +64,16 @@ pub(in crate::ui) fn no_recording(canvas: &mut Canvas<'_>, state: &State, area: 
         canvas.wrapped(area, &reason, theme.warn);
         return;
     }
-    let profiles = state.last_profiles.join(" + ");
+    let profiles = format!("record {}", state.last_profiles.join(" + "));
     canvas.text(area.x, area.y, area.width, "No recording of this process.", theme.text);
-    let of_tab = state.profiles_of_tab(state.tab).join(" + ");
-    let enter = (!of_tab.is_empty()).then_some(("Enter".to_owned(), of_tab.as_str()));
+    let of_tab = state.profiles_of_tab(state.tab);
+    let record_tab = format!("record {}", of_tab.join(" + "));
+    let enter = (!of_tab.is_empty()).then_some(("Enter".to_owned(), record_tab.as_str()));
     let others = [
-        (Action::WhySlow, "why is it slow: records 30 s and lists the causes"),
+        (Action::WhySlow, "find out why it is slow: record 30 s and list the causes"),
         (Action::Trace, profiles.as_str()),
         (Action::Profiles, "choose what to record"),
-        (Action::TraceForm, "filters, limits, when to stop, flight recorder"),
+        (Action::TraceForm, "choose filters, limits, stop conditions, flight recorder"),
     ];
     keys(canvas, below(area, 2), enter.into_iter().chain(others.map(|(action, what)| (state.key(action), what))));
 }
