@@ -14,7 +14,7 @@ use crate::app::Msg;
 use crate::app::action::{Action, Key, KeyMap};
 use crate::app::test_app::{TestApp, process, recording};
 use crate::ipc::RuntimeVersion;
-use crate::model::{MethodNameResolution, Phase, Process, Recording};
+use crate::model::{MethodNameResolution, Outcome, Phase, Process, Recording, StoppedBy};
 use scenes::SCENES;
 
 fn scene(name: &str, width: u16, height: u16) -> TestApp {
@@ -207,6 +207,22 @@ fn long_messages_fit_narrow_terminals_and_name_the_configured_key() {
     let lines: Vec<_> = shown.lines().filter(|line| line.contains("letters")).collect();
     assert!(lines.len() > 2 && lines.iter().all(|line| line.ends_with('│')), "{shown}");
     assert!(lines.last().is_some_and(|last| last.contains(" … F9 ")) && shown.contains(" F9 all "), "{shown}");
+}
+
+#[test]
+fn keys_that_choose_a_recording_are_the_configured_ones() {
+    let mut app = TestApp::populated(120, 40);
+    let ended = Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: None, trouble: None };
+    for (id, phase) in [(1, Phase::Done(ended)), (2, Phase::Recording)] {
+        app.press("t");
+        app.send(Msg::Recording(Box::new(recording(id, 42, phase))));
+    }
+    app.press("⏎3");
+    let shown = |app: &TestApp| text(&picture(app, &Theme::dark(), 120, 40));
+    assert!(shown(&app).contains("1 of 2 (j, k)"), "{}", shown(&app));
+    let key = |name| vec![Key::parse(name).unwrap()];
+    app.state.options.keys = KeyMap::new(vec![(Action::Down, key("F7")), (Action::Up, key("F8"))]).unwrap();
+    assert!(shown(&app).contains("1 of 2 (F7, F8)"), "{}", shown(&app));
 }
 
 #[test]

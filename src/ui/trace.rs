@@ -118,7 +118,11 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &TrackedRecording, are
     let (sign, style) = (theme.sign(sign), theme.role(role));
     let several = state.recordings.of(recording.key).count();
     let place = state.recordings.of(recording.key).position(|other| other.value.id == recording.id).unwrap_or(0);
-    let which = if several > 1 { format!("   {} of {several} (j, k)", place + 1) } else { String::new() };
+    let which = if several > 1 {
+        format!("   {} of {several} ({}, {})", place + 1, state.key(Action::Down), state.key(Action::Up))
+    } else {
+        String::new()
+    };
     let clock = Stopwatch(tracked.elapsed(now)).to_string();
     let mut y = area.y;
 
