@@ -69,6 +69,8 @@ pub use images::{CodeLocation, Images};
 pub use jit::{JitSnapshot, JitTime, SlowMethod, TierBodies};
 pub use live::Live;
 pub use logs::{LEVELS, LogMessage, LogSnapshot};
+#[cfg(test)]
+pub(crate) use methods::COUNTED;
 pub use methods::{
     CallNode, CallSite, Counts, CpuSamples, CpuStack, MethodCount, MethodTime, Methods, MethodsSnapshot, MissingFrames, Profile,
     ProfileFrame, Rounds, SampleCount, SampleFilter, StackGroup, StuckThreads, ThreadCpu, ThreadSamples, TypeStacks, WaitReason, Waits,

@@ -10,7 +10,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use super::sampling::Shape;
 use super::state::State;
 use super::tabs::Tab;
-use crate::analysis::{CallNode, Origin};
+use crate::analysis::{CallNode, Counts, Origin, SampleCount};
+
+/// Maximum number of nodes listed.
+pub(super) const MAX_NODES: usize = 1000;
 
 /// Rows explicitly expanded (true) or collapsed (false) by the user.
 pub(super) type Expanded = BTreeMap<RowId, bool>;
@@ -123,9 +126,9 @@ pub(super) fn short_name(name: &str) -> &str {
 }
 
 impl State {
-    /// Returns the call tree rows of a tab: of samples, a method's callers, allocations or exceptions.
-    pub(super) fn tree_rows(&self, tab: Tab) -> Vec<TreeRow<'_>> {
-        let nodes = if tab == Tab::Methods { self.call_tree() } else { self.type_nodes(tab) };
+    /// Returns the call tree rows of a tab from what it counts: samples, allocations or exceptions.
+    pub(super) fn tree_rows<'a>(&self, tab: Tab, counts: &Counts<'a>) -> Vec<TreeRow<'a>> {
+        let nodes = if tab == Tab::Methods { self.call_tree(counts) } else { counts.call_tree(SampleCount::all_ns, MAX_NODES) };
         rows(nodes, &self.views.expanded[tab as usize])
     }
 
@@ -136,7 +139,8 @@ impl State {
 
     /// Returns the index of the selected row, and all rows.
     fn selected_row(&self) -> Option<(usize, Vec<TreeRow<'_>>)> {
-        let rows = self.tree_rows(self.tab);
+        let counts = if self.tab == Tab::Methods { self.samples() } else { self.type_stacks(self.tab) };
+        let rows = self.tree_rows(self.tab, &counts?);
         let at = self.views.selected(self.tab, rows.len(), |row| rows[row].id.to_string()).at;
         (at < rows.len()).then_some((at, rows))
     }
@@ -180,7 +184,6 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::SampleCount;
 
     fn tree(text: &str) -> Vec<CallNode<'_>> {
         fn node(word: &str) -> CallNode<'_> {

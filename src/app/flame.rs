@@ -187,9 +187,16 @@ pub(super) fn names(counts: &Counts<'_>, node: u32) -> Vec<String> {
 impl State {
     /// Returns the flame graph if it is open and there are samples.
     pub fn flame(&self) -> Option<FlameGraph<'_>> {
+        self.flame_of(self.samples()?)
+    }
+
+    /// Returns the flame graph of these samples; `None` if none of them count.
+    pub(super) fn flame_of<'a>(&self, counts: Counts<'a>) -> Option<FlameGraph<'a>> {
         let width = self.layout().detail?.body.width.saturating_sub(2);
         let sampling = &self.views.sampling;
-        let counts = self.samples().filter(|counts| sampling.counted_ns(counts.samples()) > 0)?;
+        if sampling.counted_ns(counts.samples()) == 0 {
+            return None;
+        }
         let weights: Vec<u64> = counts.totals().iter().map(|total| sampling.counted_ns(*total)).collect();
         let weight = |node: u32| weights.get(node as usize).copied().unwrap_or(0);
         Some(FlameGraph::new(counts, weight, &sampling.flame, width))

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::call_tree::MAX_NODES;
 use super::flame::Flame;
 use super::state::State;
 use super::tabs::{Look, Tab};
@@ -80,8 +81,6 @@ impl Sampling {
 
 /// Maximum number of methods listed.
 const MAX_METHODS: usize = 500;
-/// Maximum number of call tree nodes listed.
-const MAX_NODES: usize = 1000;
 
 impl State {
     /// Switches between list, tree and flame graph.
@@ -132,8 +131,14 @@ impl State {
     }
 
     /// Returns the methods that match the filter and have samples that count, those with the most time in the sort column first.
-    pub fn methods(&self) -> Vec<(MethodCount, &ProfileFrame)> {
-        let (Some(counts), sampling) = (self.samples(), &self.views.sampling) else { return Vec::new() };
+    #[cfg(test)]
+    pub(in crate::app) fn methods(&self) -> Vec<(MethodCount, &ProfileFrame)> {
+        self.samples().map(|counts| self.methods_of(&counts)).unwrap_or_default()
+    }
+
+    /// Returns the methods that match the filter and have samples that count, those with the most time in the sort column first.
+    pub(super) fn methods_of<'a>(&self, counts: &Counts<'a>) -> Vec<(MethodCount, &'a ProfileFrame)> {
+        let sampling = &self.views.sampling;
         let profile = counts.profile();
         let frames = counts.by_method().into_iter().filter_map(|method| Some((method, profile.frame_at(method.frame)?)));
         let shown =
@@ -162,8 +167,7 @@ impl State {
     }
 
     /// Returns the call tree, or that of a method's callers, heaviest first.
-    pub(super) fn call_tree(&self) -> Vec<CallNode<'_>> {
-        let Some(counts) = self.samples() else { return Vec::new() };
+    pub(super) fn call_tree<'a>(&self, counts: &Counts<'a>) -> Vec<CallNode<'a>> {
         let Sampling { shape, callee, .. } = &self.views.sampling;
         let weight = |samples| self.views.sampling.counted_ns(samples);
         if *shape != Shape::Callers {

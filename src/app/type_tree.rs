@@ -2,10 +2,7 @@
 
 use super::state::State;
 use super::tabs::Tab;
-use crate::analysis::{AllocatedType, AllocationSnapshot, CallNode, Counts, Filter, SampleCount};
-
-/// Maximum number of call tree nodes listed.
-const MAX_NODES: usize = 1000;
+use crate::analysis::{AllocatedType, AllocationSnapshot, Counts, Filter};
 
 /// The type whose call tree is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,11 +42,6 @@ impl State {
             TypeTree::All => None,
         };
         Some(self.analysis()?.snapshot.exceptions.stacks.of(name))
-    }
-
-    /// Returns the nodes of the call tree, heaviest first.
-    pub(super) fn type_nodes(&self, tab: Tab) -> Vec<CallNode<'_>> {
-        self.type_stacks(tab).map(|stacks| stacks.call_tree(SampleCount::all_ns, MAX_NODES)).unwrap_or_default()
     }
 
     fn selected_type(&self, tab: Tab) -> Option<TypeTree> {

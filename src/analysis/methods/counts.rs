@@ -111,6 +111,12 @@ pub struct StackGroup {
     pub threads: Vec<(ThreadId, u64)>,
 }
 
+#[cfg(test)]
+thread_local! {
+    /// Number of times that a profile was counted on this thread: the cost of a view.
+    pub(crate) static COUNTED: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+
 /// Filtered samples by node of the profile.
 #[derive(Debug)]
 pub struct Counts<'a> {
@@ -124,6 +130,8 @@ pub struct Counts<'a> {
 
 impl<'a> Counts<'a> {
     pub(super) fn new(profile: &'a Profile, filter: SampleFilter) -> Self {
+        #[cfg(test)]
+        COUNTED.set(COUNTED.get() + 1);
         let index = |id| profile.threads.iter().position(|other| *other == id).map_or(u32::MAX, |index| index as u32);
         let own = vec![SampleCount::default(); profile.nodes.len()];
         let mut counts = Self { profile, filter, thread: filter.thread.map(index), own, total: Vec::new() };

@@ -29,6 +29,8 @@ use tree::{Frame, StackTree};
 
 pub(in crate::analysis) use by_type::EventStacks;
 pub use by_type::{CallSite, TypeStacks};
+#[cfg(test)]
+pub(crate) use counts::COUNTED;
 pub use counts::{CallNode, Counts, MethodCount, MethodTime, SampleCount, StackGroup};
 pub use cpu::{CpuSamples, CpuStack, MissingFrames};
 pub use profile::{Profile, ProfileFrame};

@@ -11,6 +11,7 @@ use super::view::{Head, Line, Role, Side, View};
 use crate::analysis::{Counts, MethodCount, Origin, ProfileFrame, SampleCount};
 use crate::app::action::{Action, BACKSPACE, Context, ENTER, Entry, Run::Do, Status, char, details, places, ready_if};
 use crate::app::call_tree::{TreeRow, short_label, short_name};
+use crate::app::flame::FlameGraph;
 use crate::app::pane::RowKind;
 use crate::app::sampling::{Sampling, Shape};
 use crate::app::state::State;
@@ -103,7 +104,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let counts = look.counts();
     let cpu = cpu(look);
     if counts.samples().all() == 0 && look.state.shown_thread().is_none() && cpu.is_none() {
-        return View { empty: look.missing(Source::Samples), ..methods(look, Vec::new()).view("") };
+        return View { empty: look.missing(Source::Samples), ..methods(look, &counts, Vec::new()).view("") };
     }
     let of_figures = match cpu {
         Some(cpu) if shows_waits(look) => figures::of_waits(look, &counts, cpu),
@@ -116,19 +117,21 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         head.push(Head::text(text, Role::Warning));
     }
     let named = |frame: &ProfileFrame| ("method", frame.full_name());
+    let (all_samples, mut flame) = (counts.samples().all(), None);
     let (list, cursor, frame, copy) = match sampling.shape {
         Shape::List => {
-            let TabList { list, cursor, selected } = methods(look, look.state.methods());
+            let TabList { list, cursor, selected } = methods(look, &counts, look.state.methods_of(&counts));
             let frame = selected.map(|(_, frame)| frame);
             (list, cursor, frame, frame.map(named))
         }
         Shape::Flame => {
-            let TabList { list, cursor, .. } = methods(look, look.state.methods());
-            (list, cursor, None, look.state.flame().and_then(|flame| flame.selected_frame()).map(named))
+            let TabList { list, cursor, .. } = methods(look, &counts, look.state.methods_of(&counts));
+            flame = look.state.flame_of(counts);
+            (list, cursor, None, flame.as_ref().and_then(FlameGraph::selected_frame).map(named))
         }
         Shape::Tree | Shape::Callers => {
-            let TabList { list, cursor, selected } = tree(look);
-            let frame = selected.and_then(|row| look.state.samples()?.profile().frame_at(row.node.frame));
+            let TabList { list, cursor, selected } = tree(look, &counts);
+            let frame = selected.and_then(|row| counts.profile().frame_at(row.node.frame));
             (list, cursor, frame, frame.map(named))
         }
         Shape::Threads => {
@@ -136,7 +139,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
             (list, cursor, None, selected.and_then(|row| Some(("thread", row.thread?.to_string()))))
         }
     };
-    let empty = match (look.state.views.filter(Tab::Methods).is_empty(), counts.samples().all()) {
+    let empty = match (look.state.views.filter(Tab::Methods).is_empty(), all_samples) {
         (false, _) => "No method matches the filter.".to_owned(),
         (true, _) if shows_waits(look) => "No wait in managed code so far.".to_owned(),
         (true, 0) if cpu.is_some() => format!("No CPU time so far: all threads wait. {} shows why.", look.state.key(Action::Threads)),
@@ -147,6 +150,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         head,
         side: frame.map(|frame| Side { wide: u16::MAX, ..Side::text(vec![about(frame)]) }),
         copy,
+        flame,
         filtered: Sampling::COLUMNS.to_vec(),
         ..View::new(list, cursor, empty)
     }
@@ -211,7 +215,11 @@ fn description(look: Look<'_>, counts: &Counts<'_>) -> Line {
     line
 }
 
-fn methods<'a>(look: Look<'a>, rows: Vec<(MethodCount, &'a ProfileFrame)>) -> TabList<'a, (MethodCount, &'a ProfileFrame)> {
+fn methods<'a>(
+    look: Look<'a>,
+    counts: &Counts<'a>,
+    rows: Vec<(MethodCount, &'a ProfileFrame)>,
+) -> TabList<'a, (MethodCount, &'a ProfileFrame)> {
     if let Some(cpu) = cpu(look) {
         let table = Table::new(rows, |(_, frame): &(MethodCount, &ProfileFrame)| frame.full_name());
         return cpu_times(look, table, cpu, ["SELF", "TOTAL"], |(method, _)| [method.own, method.total])
@@ -226,7 +234,7 @@ fn methods<'a>(look: Look<'a>, rows: Vec<(MethodCount, &'a ProfileFrame)>) -> Ta
             .sorted_by("SELF")
             .sorted(look.state, Tab::Methods);
     }
-    shares(look, Table::new(rows, |(_, frame)| frame.full_name()), |(method, _)| (method.own, method.total))
+    shares(look, counts, Table::new(rows, |(_, frame)| frame.full_name()), |(method, _)| (method.own, method.total))
         .column(Sampling::COLUMNS[0], 0, Fit::Name, move |(_, frame)| match frame.is_known() {
             true => Cell::new(&frame.name, Role::Text),
             false => Cell::new(format!("{} {}", frame.name, look.unresolved()), Role::Dim),
@@ -281,12 +289,12 @@ fn cpu_times<'a, T: 'a>(
         .column(second, 7, Fit::Right, move |row| time(of(row)[1], Role::Text))
 }
 
-fn tree(look: Look<'_>) -> TabList<'_, TreeRow<'_>> {
+fn tree<'a>(look: Look<'a>, counts: &Counts<'a>) -> TabList<'a, TreeRow<'a>> {
     let title = match look.state.views.sampling.shape {
         Shape::Callers => "METHOD AND ITS CALLERS",
         _ => "METHOD (CALL TREE)",
     };
-    let rows = if look.state.is_tree() { look.state.tree_rows(Tab::Methods) } else { Vec::new() };
+    let rows = if look.state.is_tree() { look.state.tree_rows(Tab::Methods, counts) } else { Vec::new() };
     let table = Table::new(rows, |row: &TreeRow<'_>| row.id.to_string());
     if let Some(cpu) = cpu(look) {
         return cpu_times(look, table, cpu, ["TOTAL", "SELF"], |row| [row.node.total, row.node.own])
@@ -295,15 +303,15 @@ fn tree(look: Look<'_>) -> TabList<'_, TreeRow<'_>> {
             })
             .in_order(look.state, Tab::Methods);
     }
-    shares(look, table, |row| (row.node.own, row.node.total))
+    shares(look, counts, table, |row| (row.node.own, row.node.total))
         .column(title, 0, Fit::Name, |TreeRow { node, branch, .. }| Cell::Node(branch.clone(), short_name(node.name).into(), Role::Text))
         .in_order(look.state, Tab::Methods)
 }
 
 /// Adds columns for self and total time as shares of the counted time, and as a bar: self, then callees.
-fn shares<'a, T: 'a>(look: Look<'a>, table: Table<'a, T>, of: fn(&T) -> (SampleCount, SampleCount)) -> Table<'a, T> {
+fn shares<'a, T: 'a>(look: Look<'a>, counts: &Counts<'_>, table: Table<'a, T>, of: fn(&T) -> (SampleCount, SampleCount)) -> Table<'a, T> {
     let counted = move |samples| look.state.views.sampling.counted_ns(samples);
-    let base = counted(look.counts().samples()).max(1) as f64;
+    let base = counted(counts.samples()).max(1) as f64;
     let share = move |samples| counted(samples) as f64 / base;
     table
         .column("SELF", 6, Fit::Right, move |row| {

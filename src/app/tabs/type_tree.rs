@@ -11,10 +11,10 @@ use crate::app::type_tree::TypeTree;
 use crate::model::Percent;
 
 /// Shows the call tree of a tab; `show` formats the weight of its events.
-pub(super) fn view<'a>(look: Look<'a>, tab: Tab, stacks: &Counts<'_>, show: fn(u64, Role) -> Cell, head: Vec<Head>) -> View<'a> {
+pub(super) fn view<'a>(look: Look<'a>, tab: Tab, stacks: &Counts<'a>, show: fn(u64, Role) -> Cell, head: Vec<Head>) -> View<'a> {
     let all = stacks.samples().all_ns().max(1) as f64;
     let share = move |count: SampleCount| count.all_ns() as f64 / all;
-    let rows = look.state.tree_rows(tab);
+    let rows = look.state.tree_rows(tab, stacks);
     let TabList { list, cursor, selected } = Table::new(rows, |row: &TreeRow<'_>| row.id.to_string())
         .column("SELF", 8, Fit::Right, move |row| match row.node.own.all_ns() {
             0 => Cell::EMPTY,

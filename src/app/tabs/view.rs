@@ -4,6 +4,7 @@ use super::list::{Rows, Table};
 use super::overview::Graph;
 use crate::app::cursor::Cursor;
 use crate::app::findings::Finding;
+use crate::app::flame::FlameGraph;
 use crate::model::{Count, Nanoseconds};
 
 /// The meaning of a style; themes define its colors.
@@ -143,6 +144,8 @@ pub struct View<'a> {
     /// Graphs that replace the charts, as many side by side as fit.
     pub graphs: Vec<Graph>,
     pub list: Rows<'a>,
+    /// A flame graph drawn instead of the list.
+    pub flame: Option<FlameGraph<'a>>,
     /// Titles of the columns that a filter can search.
     pub filtered: Vec<&'static str>,
     /// The selected row and the scroll offset.
@@ -172,6 +175,7 @@ impl<'a> View<'a> {
             graphs: Vec::new(),
             filtered: list.columns().iter().map(|column| column.title).filter(|title| !title.is_empty()).collect(),
             list,
+            flame: None,
             cursor,
             empty: (empty.into(), Role::Dim),
             side: None,

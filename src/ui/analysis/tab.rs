@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::analysis::Filter;
 use crate::app::tabs::{Chart, Figure, Geometry, Head, Line, List, Look, Rows, Side, View, last_piece};
-use crate::app::{Focus, State, Tab};
+use crate::app::{Focus, State};
 use crate::model::{Counted, sanitize};
 
 use super::super::canvas::{Canvas, below, width};
@@ -30,8 +30,8 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, view: &View<'_>, geom
     let look = Look::new(state);
     charts(canvas, geometry.charts, &view.charts, if look.is_some_and(|look| look.has_ended()) { "end" } else { "now" });
     overview::row(canvas, &view.graphs, geometry.charts);
-    if let (Some(look), true, Some(graph)) = (&look, state.tab == Tab::Methods && state.is_flame(), state.flame()) {
-        flame::draw(canvas, look, &graph, geometry.list);
+    if let (Some(look), Some(graph)) = (&look, &view.flame) {
+        flame::draw(canvas, look, graph, geometry.list);
         return cursor;
     }
     if view.list.is_empty() {

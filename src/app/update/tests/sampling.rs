@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::analysis::{SampleCount, StackGroup, ThreadId};
+use crate::analysis::{COUNTED, SampleCount, StackGroup, ThreadId};
 use crate::app::action::Context;
 use crate::app::tabs::Stacks;
 use crate::app::test_app::{TestApp, recording};
@@ -40,6 +40,18 @@ fn methods_show_cpu_time_if_the_kernel_samples_it() {
     app.send(Msg::Recording(Box::new(Recording { analysis: Some(idle), ..recording(1, 42, Phase::Recording) })));
     app.press("w");
     assert_eq!((app.state.methods().len(), app.state.thread_rows().len()), (0, threads));
+}
+
+/// All samples are added up each time.
+#[test]
+fn a_view_of_samples_counts_them_once() {
+    for keys in ["7", "7w", "7f", "7ff", "7c", "4f", "5f"] {
+        let app = sampled(keys);
+        let before = COUNTED.get();
+        let view = app.state.view_of(app.state.tab).unwrap();
+        assert!(!view.list.is_empty(), "{keys}");
+        assert!(COUNTED.get() - before <= 1, "{keys}: {}", COUNTED.get() - before);
+    }
 }
 
 fn selected(app: &TestApp) -> Option<String> {
