@@ -18,6 +18,7 @@ mod effect;
 mod files;
 mod findings;
 mod flame;
+mod flame_search;
 mod health;
 mod heaps;
 pub mod help;

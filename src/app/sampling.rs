@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::call_tree::MAX_NODES;
 use super::flame::Flame;
+use super::flame_search::FlameMatches;
 use super::state::State;
 use super::tabs::{Look, Tab};
 use super::top_frames::TopFrame;
@@ -20,6 +21,8 @@ pub struct Sampling {
     pub waiting: bool,
     /// Position in the flame graph.
     pub(super) flame: Flame,
+    /// The matches of the search in the flame graph, while it is shown.
+    pub(super) matches: Option<FlameMatches>,
     /// The selected thread of a recording.
     pub(super) thread: Option<(RecordingId, ThreadId)>,
     /// Full name of the method whose callers are shown.
@@ -161,7 +164,7 @@ impl State {
     }
 
     /// Whether a method matches the filter.
-    pub fn matches_filter(&self, frame: &ProfileFrame) -> bool {
+    pub(super) fn matches_filter(&self, frame: &ProfileFrame) -> bool {
         let [method, module] = Sampling::COLUMNS;
         self.views.filter(Tab::Methods).passes(&[Field::text(method, &frame.name), Field::text(module, &frame.module)])
     }

@@ -283,8 +283,12 @@ impl Profile {
 
     /// Returns the frame of a node; `None` for the root and for invalid nodes.
     pub fn frame_of(&self, node: u32) -> Option<&ProfileFrame> {
-        let node = self.nodes.get(node as usize).filter(|_| node != StackTree::ROOT)?;
-        self.frame_at(node.frame)
+        self.frame_at(self.frame_index(node)?)
+    }
+
+    /// Returns the frame index of a node; `None` for the root and for invalid nodes.
+    pub fn frame_index(&self, node: u32) -> Option<u32> {
+        self.nodes.get(node as usize).filter(|_| node != StackTree::ROOT).map(|node| node.frame)
     }
 
     /// Returns the parent of a node; the root is its own parent.

@@ -104,6 +104,7 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
     }
     effects.extend(time::update_due(state));
     comparison::refresh(state);
+    state.refresh_flame_matches();
     effects
 }
 

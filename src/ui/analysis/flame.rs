@@ -59,10 +59,10 @@ fn style(canvas: &Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, place: Fl
     let Some(frame) = graph.counts.profile().frame_of(place.node) else {
         return if place.node == graph.selected { flames.chosen } else { flames.library[line] };
     };
-    let wanted = !look.state.views.filter(Tab::Methods).is_empty();
+    let is_found = look.state.flame_matches().is_some_and(|matches| matches.contains(&graph.counts, place.node));
     if place.node == graph.selected {
         flames.chosen
-    } else if wanted && look.state.matches_filter(frame) {
+    } else if is_found {
         flames.found
     } else if total.waiting_ns > total.running_ns && look.state.views.sampling.waiting {
         flames.waits
@@ -124,8 +124,7 @@ fn describe(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, ar
     if !tiers.is_empty() {
         facts.extend([("   ", theme.dim), (tiers.as_str(), theme.dim)]);
     }
-    let found = found_share(look, graph);
-    let found = found.map(|share| format!("{} in matches", Percent(share)));
+    let found = look.state.flame_matches().map(|matches| format!("{} in matches", Percent(matches.share)));
     if let Some(found) = &found {
         facts.extend([("   ", theme.dim), (found.as_str(), theme.warn)]);
     }
@@ -159,21 +158,4 @@ fn legend(canvas: &mut Canvas<'_>, look: &Look<'_>, line: Rect) {
     if used + 2 + width(&keys) <= line.width {
         canvas.text(line.x + used + 2, line.y, line.width - used - 2, &keys, theme.dim);
     }
-}
-
-/// Returns the share of samples that match the search anywhere in their stacks.
-fn found_share(look: &Look<'_>, graph: &FlameGraph<'_>) -> Option<f64> {
-    if look.state.views.filter(Tab::Methods).is_empty() {
-        return None;
-    }
-    let (counts, profile) = (&graph.counts, graph.counts.profile());
-    let counted = |node| look.state.views.sampling.counted_ns(counts.total_of(node));
-    let (mut sum, mut walk) = (0, vec![0]);
-    while let Some(node) = walk.pop() {
-        match profile.frame_of(node) {
-            Some(frame) if look.state.matches_filter(frame) => sum += counted(node),
-            _ => walk.extend(profile.children(node).filter(|child| counted(*child) > 0)),
-        }
-    }
-    Some(sum as f64 / counted(0).max(1) as f64)
 }

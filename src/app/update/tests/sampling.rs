@@ -101,6 +101,38 @@ fn flame_graph_is_navigated_by_arrows_enter_and_backspace() {
     assert_eq!(app.state.context(), Context::List);
 }
 
+/// The search goes through all nodes: it is repeated only if it can have another result.
+#[test]
+fn flame_graph_is_searched_when_search_or_samples_change() {
+    let mut app = sampled("7wff");
+    let share = |app: &TestApp| app.state.flame_matches().map(|matches| (matches.share * 1000.0).round());
+    assert_eq!(share(&app), None);
+    app.press("/price⏎");
+    let found = share(&app);
+    assert!(found > Some(0.0) && found < Some(1000.0), "{found:?}");
+    let counted = COUNTED.get();
+    (0..9).for_each(|_| app.send(Msg::Tick));
+    assert_eq!((share(&app), COUNTED.get()), (found, counted));
+    // Only running threads.
+    app.press("w");
+    assert_ne!(share(&app), found);
+    app.press("w/⌫⌫⌫⌫⌫thread⏎");
+    assert_ne!(share(&app), found);
+    let found_threads = share(&app);
+    // Other samples, and other threads.
+    let mut analysis = (*scripted()).clone();
+    analysis.profile.rename(|name| name.replace("Thread", "Fiber"));
+    let analysis = Some(Arc::new(analysis));
+    app.send(Msg::Recording(Box::new(Recording { analysis, ..recording(1, 43, Phase::Recording) })));
+    assert_ne!(share(&app), found_threads);
+    app.press("/⌫⌫⌫⌫⌫⌫price⏎");
+    assert_eq!(share(&app), found);
+    app.press("s↓↓⏎");
+    assert!(app.state.is_flame() && share(&app) != found, "{:?}", share(&app));
+    app.press("f");
+    assert_eq!(share(&app), None, "no flame graph is shown");
+}
+
 #[test]
 fn flame_graph_frames_do_not_overlap_and_nest_in_callers() {
     for width in [40, 60, 81, 120, 300] {
