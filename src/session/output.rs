@@ -151,10 +151,16 @@ impl OutputFile {
 
 impl Drop for OutputFile {
     fn drop(&mut self) {
-        if !self.is_kept && self.id.is_at(&self.partial) {
-            // If this fails, an empty file is left behind, which is harmless.
-            let _ = std::fs::remove_file(&self.partial);
+        if !self.is_kept {
+            remove_own(self.id, &self.partial);
         }
+    }
+}
+
+/// Removes a file of ours, and nothing that replaced it. If that fails, a file stays behind that is empty or duplicates data.
+pub(super) fn remove_own(id: FileId, path: &Path) {
+    if id.is_at(path) {
+        let _ = std::fs::remove_file(path);
     }
 }
 
@@ -233,6 +239,20 @@ mod tests {
         assert_eq!(output.persist().unwrap(), path);
         assert_eq!(std::fs::read(&path).unwrap(), b"bytes");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn dropped_file_is_removed_unless_it_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        for is_kept in [false, true] {
+            let (mut output, _file) = OutputFile::create(&dir.path().join("a.nettrace")).unwrap();
+            let partial = output.partial().to_owned();
+            if is_kept {
+                output.keep();
+            }
+            drop(output);
+            assert_eq!(partial.exists(), is_kept);
+        }
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Segments of a flight recorder, in files next to its own, which survive if dn-top is killed. Each is a complete stream.
 
 use std::collections::VecDeque;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use super::output::remove_own;
 use crate::model::SafeText;
 use crate::net::files::{self, FileId};
 use crate::nettrace::{SegmentStore, StoreError};
@@ -39,11 +40,7 @@ impl Segments {
     }
 
     fn remove(&self, segment: Segment) {
-        let path = self.path(segment.number);
-        if segment.id.is_at(&path) {
-            // If it cannot be removed, it stays behind as a readable file, which is harmless.
-            let _ = fs::remove_file(path);
-        }
+        remove_own(segment.id, &self.path(segment.number));
     }
 
     /// Opens a file written by us, and nothing that replaced it: no link is followed, and opening a pipe does not block.
@@ -107,6 +104,8 @@ fn refusal(error: &io::Error, words: String) -> StoreError {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[cfg(target_os = "linux")]

@@ -7,7 +7,7 @@ use crate::export::JoinCounts;
 use crate::model::Bytes;
 use crate::net::files::{FileId, free_space, open};
 use crate::session::export::{ExportError, ShouldContinue, write_joined};
-use crate::session::output::OutputFile;
+use crate::session::output::{OutputFile, remove_own};
 
 /// The joined file.
 #[derive(Debug)]
@@ -43,10 +43,7 @@ impl JoinedFile {
         });
         match written {
             Ok((id, Some((output, joined, bytes)))) => {
-                if id.is_at(samples) {
-                    // If it cannot be removed, it only duplicates data.
-                    let _ = std::fs::remove_file(samples);
-                }
+                remove_own(id, samples);
                 Ok(Self { output: output.replacing(recording), bytes, samples: joined.samples })
             }
             Ok((_, None)) => Err(NotJoined { output: recording, trouble: None }),
