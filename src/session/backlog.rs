@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::count::{Counted, SecondarySinks};
 use super::live_snapshots::MIN_SNAPSHOT_INTERVAL;
 use super::progress::Progress;
-use super::trace_session::CHUNK;
+use super::trace_session::{CHUNK, Cut, TraceSession};
 use crate::net::files;
 use crate::nettrace::{DecodeError, Decoder, Limits, Sink};
 
@@ -68,9 +68,9 @@ impl Backlog {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a buffer of this size for the next chunk.
-    pub(super) fn buffer(&self, size: usize) -> Vec<u8> {
-        self.queue().empty.pop().unwrap_or_else(|| vec![0; size])
+    /// Returns a buffer for the next chunk.
+    pub(super) fn buffer(&self) -> Vec<u8> {
+        self.queue().empty.pop().unwrap_or_else(|| vec![0; CHUNK])
     }
 
     /// Number of bytes not counted yet.
@@ -158,6 +158,8 @@ enum Work {
 pub(super) struct Source {
     backlog: Arc<Backlog>,
     file: Option<File>,
+    /// The session to cut if its stream cannot be decoded.
+    session: Option<Arc<TraceSession>>,
     /// Number of bytes counted so far, which is the offset in the file.
     at: u64,
     progress: Arc<Progress>,
@@ -189,8 +191,8 @@ impl CountError {
 }
 
 impl Source {
-    pub(super) fn new(backlog: Arc<Backlog>, file: Option<File>, progress: Arc<Progress>) -> Self {
-        Self { backlog, file, at: 0, progress }
+    pub(super) fn new(backlog: Arc<Backlog>, file: Option<File>, session: Option<Arc<TraceSession>>, progress: Arc<Progress>) -> Self {
+        Self { backlog, file, session, at: 0, progress }
     }
 
     /// Feeds a decoder until the stream ends and returns the result. `publish` is called before and after each chunk, while the stream is
@@ -198,11 +200,10 @@ impl Source {
     pub(super) fn drain<S: Sink>(
         mut self,
         mut sink: (S, SecondarySinks),
-        undecodable: impl FnOnce(DecodeError),
         mut publish: impl FnMut(&mut (S, SecondarySinks), bool),
     ) -> Counted {
         let mut decoder = Decoder::new(Limits::LIVE);
-        let (mut outcome, mut undecodable) = (Ok(()), Some(undecodable));
+        let mut outcome = Ok(());
         loop {
             publish(&mut sink, false);
             match self.backlog.next() {
@@ -216,9 +217,9 @@ impl Source {
             }
             if let Err(CountError::Undecodable(error)) = &outcome
                 && !matches!(error, DecodeError::Version(_))
-                && let Some(undecodable) = undecodable.take()
+                && let Some(session) = self.session.take()
             {
-                undecodable(error.clone());
+                session.cut(Cut::Undecodable(error.clone()));
             }
         }
         let complete = decoder.finish(&mut sink).is_complete();
@@ -233,7 +234,7 @@ impl Source {
         sink: &mut (S, SecondarySinks),
         publish: &mut impl FnMut(&mut (S, SecondarySinks), bool),
     ) -> Result<(), CountError> {
-        let Self { backlog, at, progress, file } = self;
+        let Self { backlog, at, progress, file, .. } = self;
         let mut took = |bytes: usize| {
             *at += bytes as u64;
             backlog.bytes.fetch_sub(bytes as u64, Ordering::Relaxed);

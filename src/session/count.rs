@@ -15,10 +15,11 @@ use super::cpu::MethodNames;
 use super::live_snapshots::LiveSnapshots;
 use super::progress::Progress;
 use super::segments::Segments;
+use super::trace_session::TraceSession;
 use crate::analysis::{EventTrigger, Live, LiveEventFilter, RuntimeWaits, Throughput};
 use crate::clr::Trigger;
 use crate::model::FlightBufferUsage;
-use crate::nettrace::{DecodeError, Event, FlightRecorder, Loss, Metadata, RetentionLimits, Sink, TraceHeader, forward_sink};
+use crate::nettrace::{Event, FlightRecorder, Loss, Metadata, RetentionLimits, Sink, TraceHeader, forward_sink};
 
 /// With more than this many bytes queued that are also in the file, events are only counted.
 const MAX_ANALYSIS_BACKLOG: u64 = 32 << 20;
@@ -169,26 +170,15 @@ pub(super) struct Counter {
 
 impl Counter {
     /// Starts counting and the other processing requested in `counting`. `file` is the file to which every byte is written before it is
-    /// counted. `undecodable` is called if the bytes are not a valid event stream.
-    pub(super) fn start(
-        progress: Arc<Progress>,
-        counting: Counting,
-        file: Option<File>,
-        undecodable: impl FnOnce(DecodeError) + Send + 'static,
-    ) -> Self {
-        let most = if file.is_some() { MAX_ANALYSIS_BACKLOG } else { MAX_ANALYSIS_BACKLOG_IN_MEMORY };
-        Self::begin(progress, counting, file, most, undecodable)
-    }
-
-    fn begin(
-        progress: Arc<Progress>,
-        counting: Counting,
-        file: Option<File>,
-        most: u64,
-        undecodable: impl FnOnce(DecodeError) + Send + 'static,
-    ) -> Self {
+    /// counted. The session, if it has not ended yet, is cut if its stream cannot be decoded.
+    pub(super) fn start(progress: Arc<Progress>, counting: Counting, file: Option<File>, session: Option<Arc<TraceSession>>) -> Self {
         let backlog = Arc::new(Backlog::default());
         let (has_file, is_flight) = (file.is_some(), counting.keep.is_some());
+        let most = match (has_file, &session) {
+            (_, None) => u64::MAX,
+            (true, _) => MAX_ANALYSIS_BACKLOG,
+            (false, _) => MAX_ANALYSIS_BACKLOG_IN_MEMORY,
+        };
         let trigger = EventTrigger::new(counting.stop_on);
         let recent = counting.keep.map(|(keep, file)| FlightRecorder::new(keep, Box::new(Segments::new(&file))));
         let side = SecondarySinks {
@@ -198,7 +188,7 @@ impl Counter {
             rundown: vec![false],
             progress: progress.clone(),
         };
-        let source = Source::new(backlog.clone(), file, progress.clone());
+        let source = Source::new(backlog.clone(), file, session, progress.clone());
         let waiting = backlog.clone();
         let count = move || {
             let count = |tally: &Throughput| {
@@ -207,7 +197,7 @@ impl Counter {
                 progress.dropped.store(totals.dropped, Ordering::Relaxed);
             };
             if !counting.analyzed {
-                return source.drain((Throughput::default(), side), undecodable, |(tally, side), _over| {
+                return source.drain((Throughput::default(), side), |(tally, side), _over| {
                     count(tally);
                     side.publish();
                 });
@@ -217,7 +207,7 @@ impl Counter {
             // What a flight recorder keeps is analyzed once more, with the same names and filter.
             let mut used = (None, None);
             let analyzed = Analyzed { live: Live::default().with_recent_events(), progress: progress.clone(), backlog: waiting, most };
-            source.drain((analyzed, side), undecodable, |(Analyzed { live, .. }, side), over| {
+            source.drain((analyzed, side), |(Analyzed { live, .. }, side), over| {
                 count(live.throughput());
                 side.publish();
                 if let Some(symbols) = progress.names.take() {
@@ -254,14 +244,14 @@ impl Counter {
     /// Counts this many bytes of a file that was written after its stream ended.
     pub(super) fn of_file(progress: Arc<Progress>, counting: Counting, file: File, bytes: u64) -> Self {
         progress.unanalyzed.store(0, Ordering::Relaxed);
-        let counter = Self::begin(progress, counting, Some(file), u64::MAX, |_| {});
+        let counter = Self::start(progress, counting, Some(file), None);
         counter.backlog.add_file(bytes);
         counter
     }
 
-    /// Returns a buffer of this size for the next chunk.
-    pub(super) fn buffer(&self, size: usize) -> Vec<u8> {
-        self.backlog.buffer(size)
+    /// Returns a buffer for the next chunk.
+    pub(super) fn buffer(&self) -> Vec<u8> {
+        self.backlog.buffer()
     }
 
     /// Queues the first `length` bytes of a chunk for counting. Blocks for room only if the bytes are in no file.

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::count::{Counted, Counter, Counting};
 use super::progress::Progress;
-use super::trace_session::{CHUNK, Cut, EventStream, TraceSession};
+use super::trace_session::{EventStream, TraceSession};
 use crate::net::stream::BlockingStream;
 use crate::nettrace::FlightRecorder;
 
@@ -44,10 +44,8 @@ impl Pump {
     /// Blocks until the end of the stream.
     pub(super) fn run(mut self, stream: EventStream<BlockingStream>) -> Pumped {
         let all = self.counting.keep.is_none();
-        let session = self.session.clone();
-        let undecodable = move |error| session.cut(Cut::Undecodable(error));
         let file = if all { self.file.try_clone().ok() } else { None };
-        let counter = Counter::start(self.progress.clone(), self.counting.clone(), file, undecodable);
+        let counter = Counter::start(self.progress.clone(), self.counting.clone(), file, Some(self.session.clone()));
         let mut trouble = FirstError::default();
         let mut written = true;
         let mut announced = false;
@@ -130,7 +128,7 @@ pub(super) fn read_all(
     mut take: impl FnMut(&[u8], &mut FirstError) -> usize,
 ) {
     loop {
-        let mut buffer = counter.buffer(CHUNK);
+        let mut buffer = counter.buffer();
         match stream.read(&mut buffer) {
             Ok(0) => break,
             Ok(count) => {

@@ -10,7 +10,7 @@ use crate::net::stream::BlockingStream;
 use crate::session::count::{Counted, Counter, Counting};
 use crate::session::progress::Progress;
 use crate::session::pump::{FirstError, Pumped, read_all};
-use crate::session::trace_session::{Cut, EventStream, TraceSession};
+use crate::session::trace_session::{EventStream, TraceSession};
 
 /// Reads until the stream ends, and converts everything to packets.
 pub(in crate::session) struct ServicePump {
@@ -26,11 +26,7 @@ impl ServicePump {
     /// Blocks until the end of the stream.
     pub(in crate::session) fn run(self, stream: EventStream<BlockingStream>) -> Pumped {
         let Self { session, process, names, inlet, counting, progress } = self;
-        let undecodable = {
-            let session = session.clone();
-            move |error| session.cut(Cut::Undecodable(error))
-        };
-        let counter = Counter::start(progress, counting, None, undecodable);
+        let counter = Counter::start(progress, counting, None, Some(session.clone()));
         let mut converter = Converter::new(process, names, inlet);
         let (mut trouble, mut decoded) = (FirstError::default(), true);
         read_all(stream, &counter, &mut trouble, |bytes, _| {

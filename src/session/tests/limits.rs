@@ -161,7 +161,7 @@ fn small_pieces_are_packed_in_the_backlog() {
     let backlog = super::super::backlog::Backlog::default();
     // Nothing is consumed, and nothing blocks.
     for piece in bytes.chunks(1000) {
-        let mut buffer = backlog.buffer(256 * 1024);
+        let mut buffer = backlog.buffer();
         buffer[..piece.len()].copy_from_slice(piece);
         backlog.add(buffer, piece.len());
     }
