@@ -22,18 +22,20 @@ use crate::clr::{RUNTIME_PROVIDER, select};
 use crate::ipc::{Rundown, SessionConfig};
 use crate::model::{CpuTime, CpuTimeUnavailable, SafeText};
 use crate::net::client::Client;
-use crate::net::perf::{Frequency, PerfCause, PerfError};
+use crate::net::perf::{CpuSampler, Frequency, NativeCode, PerfCause, PerfError};
+use crate::nettrace::Sink;
 
 pub(super) use collector::{Collector, MethodNames};
 use file::CpuFile;
 pub(super) use waits::{known_wait, without_idle_waits};
 
-/// Events that identify waits for locks and GCs: the keywords `GC` and `Contention` of the runtime's provider.
+/// Events that identify waits for locks and GCs: the keywords `GC` and `Contention` of the runtime's provider. They have a session of their
+/// own: that of the names is verbose and would include all GC details.
 const WAITS_KEYWORDS: u64 = 0x4001;
 /// Interval at which waits are collected.
 const WAITS_INTERVAL: Duration = Duration::from_millis(500);
-/// Maximum size of the names session's stream, after which it is stopped.
-const NAMES_BYTES: u64 = 1 << 30;
+/// Maximum size of a session's stream, after which it is stopped.
+const MAX_STREAM_BYTES: u64 = 1 << 30;
 
 /// Options of a CPU profile.
 #[derive(Debug, Clone)]
@@ -101,7 +103,7 @@ pub async fn profile_cpu(
     let mut is_stopped = false;
     // Starting the session costs the process some time, which must not show in the profile.
     let names = match request.has_method_names {
-        true => Some(names(&client).await),
+        true => Some(listen(&client, NAME_KEYWORDS, 5, Rundown::AtLeast(NAME_KEYWORDS), Live::symbols_only()).await),
         false => None,
     };
     let known = match (request.interval, &names) {
@@ -129,13 +131,10 @@ pub async fn profile_cpu(
     };
     // Without this session, waits inside the runtime cannot be told apart.
     let mut waits = match &names {
-        Some(Ok(_)) => waits(&client).await.ok(),
+        Some(Ok(_)) => listen(&client, WAITS_KEYWORDS, 4, Rundown::None, RuntimeWaits::default()).await.ok(),
         _ => None,
     };
-    let mut sampler = client.sample_cpu(request.frequency)?;
-    let collector = Arc::new(Collector::new(code, period_ns, file));
-    let collecting = Arc::clone(&collector);
-    let sampling = tokio::task::spawn_blocking(move || collecting.collect(&mut sampler));
+    let CpuSampling { collector, task } = CpuSampling::of(client.sample_cpu(request.frequency)?, code, file);
     let ended = tokio::select! {
         biased;
         () = std::future::ready(()), if is_stopped => false,
@@ -147,7 +146,7 @@ pub async fn profile_cpu(
     };
     collector.stop();
     // The task does not panic; without its samples there is no profile.
-    sampling.await.map_err(|_| gone())?;
+    task.await.map_err(|_| gone())?;
     if let Some(waits) = &mut waits {
         // Waits received so far count even if the stop fails.
         let _ = waits.stop(StopLimit::NO_RUNDOWN).await;
@@ -209,20 +208,18 @@ async fn pass_on_waits(collector: &Collector, waits: Option<&Listener<RuntimeWai
     }
 }
 
-/// Opens a session for wait events. It is separate from the names session, which is verbose and would include all GC details.
-async fn waits(client: &Client) -> Result<Listener<RuntimeWaits>, String> {
-    let selected =
-        select(&[] as &[&str], &[format!("{RUNTIME_PROVIDER}:{WAITS_KEYWORDS:#x}:4")], None).map_err(|error| error.to_string())?;
-    let config = SessionConfig { rundown: Rundown::None, stacks: false, ..selected.config };
-    Listener::start(client.clone(), &config, RuntimeWaits::default(), NAMES_BYTES).await.map_err(|error| error.to_string())
-}
-
-/// Opens a session for method names.
-async fn names(client: &Client) -> Result<Listener<Live>, String> {
-    let selected =
-        select(&[] as &[&str], &[format!("{RUNTIME_PROVIDER}:{NAME_KEYWORDS:#x}:5")], None).map_err(|error| error.to_string())?;
-    let config = SessionConfig { rundown: Rundown::AtLeast(NAME_KEYWORDS), stacks: false, ..selected.config };
-    Listener::start(client.clone(), &config, Live::symbols_only(), NAMES_BYTES).await.map_err(|error| error.to_string())
+/// Opens a session for events of the runtime's own provider.
+async fn listen<S: Sink + Send + 'static>(
+    client: &Client,
+    keywords: u64,
+    level: u32,
+    rundown: Rundown,
+    sink: S,
+) -> Result<Listener<S>, String> {
+    let provider = format!("{RUNTIME_PROVIDER}:{keywords:#x}:{level}");
+    let selected = select(&[] as &[&str], &[provider], None).map_err(|error| error.to_string())?;
+    let config = SessionConfig { rundown, stacks: false, ..selected.config };
+    Listener::start(client.clone(), &config, sink, MAX_STREAM_BYTES).await.map_err(|error| error.to_string())
 }
 
 /// Kernel samples of a process, taken during a session of its runtime.
@@ -234,6 +231,14 @@ pub(super) struct CpuSampling {
 }
 
 impl CpuSampling {
+    /// Collects samples on a thread of its own; if there is a file, they are also written to it.
+    fn of(mut sampler: CpuSampler, code: NativeCode, file: Option<CpuFile>) -> Self {
+        let collector = Arc::new(Collector::new(code, sampler.period_ns(), file));
+        let collecting = Arc::clone(&collector);
+        let task = tokio::task::spawn_blocking(move || collecting.collect(&mut sampler));
+        Self { collector, task }
+    }
+
     /// Starts to sample a process.
     ///
     /// # Errors
@@ -263,14 +268,9 @@ impl CpuSampling {
         }))
     }
 
-    /// Stops sampling.
-    pub(super) fn stop(&self) {
-        self.collector.stop();
-    }
-
     /// Stops and returns all samples, resolved with these methods; `are_all` is false if some may be missing.
     pub(super) async fn finish(self, methods: Symbols, are_all: bool) -> Option<CpuTime> {
-        self.stop();
+        self.collector.stop();
         // A panic in either task is reported by the panic hook.
         self.task.await.ok()?;
         let names = if are_all { MethodNames::Complete } else { MethodNames::Missing };
@@ -280,14 +280,11 @@ impl CpuSampling {
 }
 
 fn collect(client: &Client, name: &str, file: Option<&Path>) -> Result<CpuSampling, CpuError> {
-    let mut sampler = client.sample_cpu(Frequency::MAX)?;
+    let sampler = client.sample_cpu(Frequency::MAX)?;
     let pid = client.endpoint().key.pid;
     let code = client.native_code().ok_or(PerfError { pid, cause: PerfCause::Ended })?;
     let file = file.map(|path| CpuFile::create(path, pid, name, sampler.period_ns(), &code)).transpose()?;
-    let collector = Arc::new(Collector::new(code, sampler.period_ns(), file));
-    let collecting = Arc::clone(&collector);
-    let task = tokio::task::spawn_blocking(move || collecting.collect(&mut sampler));
-    Ok(CpuSampling { collector, task })
+    Ok(CpuSampling::of(sampler, code, file))
 }
 
 impl CpuError {

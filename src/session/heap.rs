@@ -96,7 +96,7 @@ pub async fn walk_heap(
     let over = listener.is_over();
     let ended = listener.stop(STOP).await;
     let heap = followed?;
-    let (live, graph) = listener.take();
+    let (live, graph) = listener.into_sink().unwrap_or_default();
     // The last figures may be among the lost events.
     match (live.heap().or(heap), ended) {
         (Some(heap), ended) => Ok(HeapWalk { heap, graph, ended }),

@@ -30,24 +30,14 @@ impl<S: Sink + Send + 'static> Listener<S> {
         let (session, stream) = TraceSession::open(client, config, most).await?;
         let stream = stream.into_blocking().map_err(StartError::Handle)?;
         let sink = Arc::new(Mutex::new(sink));
-        let reading = {
-            let (sink, session) = (Arc::clone(&sink), Arc::clone(&session));
-            tokio::task::spawn_blocking(move || listen(stream, &session, &sink))
-        };
+        let (listened, to) = (Arc::clone(&session), Arc::clone(&sink));
+        let reading = tokio::task::spawn_blocking(move || listen(stream, &listened, &*to));
         Ok(Self { session, sink, reading: Some(reading) })
     }
 
     /// Accesses the sink. The stream is not read until `action` returns, so it must be short.
     pub(super) fn with_sink<T>(&self, action: impl FnOnce(&mut S) -> T) -> T {
         action(&mut self.sink.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Takes the sink's contents.
-    pub(super) fn take(&self) -> S
-    where
-        S: Default,
-    {
-        std::mem::take(&mut *self.sink.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether the stream has ended: the target exited, the session was stopped, or the data was too much or undecodable.
@@ -90,7 +80,7 @@ impl<S> Drop for Listener<S> {
 }
 
 /// Feeds a stream to a sink until it ends or cannot be decoded.
-fn listen<S: Sink>(mut stream: EventStream<BlockingStream>, session: &TraceSession, sink: &Mutex<S>) -> Ending {
+fn listen(mut stream: EventStream<BlockingStream>, session: &TraceSession, sink: &Mutex<dyn Sink + Send>) -> Ending {
     // `dyn Sink` shares the decoder instantiation that reads files.
     let lock = || sink.lock().unwrap_or_else(PoisonError::into_inner);
     let mut decoder = Decoder::new(Limits::LIVE);

@@ -96,7 +96,7 @@ impl Observation {
         };
         let Self { mut listener, began, mut cpu_use } = self;
         if let Some(cpu_use) = &mut cpu_use {
-            cpu_use.sampling.iter().for_each(CpuSampling::stop);
+            cpu_use.sampling.iter().for_each(|sampling| sampling.collector.stop());
             cpu_use.read_last(&listener).await;
         }
         let elapsed = began.elapsed();
@@ -104,7 +104,7 @@ impl Observation {
             stopped = listener.stop(StopLimit::RUNDOWN) => stopped.err(),
             () = interrupts.next() => return None,
         };
-        let (live, mut waits) = listener.take();
+        let (live, mut waits) = listener.into_sink().unwrap_or_default();
         if let Some(cpu_use) = &cpu_use {
             cpu_use.pass_on(&mut waits);
         }
