@@ -18,7 +18,7 @@ pub(super) struct Pumped {
     /// Whether the stream ended properly and is completely written. `false` also if that is unknown because the bytes could not be decoded.
     pub(super) complete: bool,
     /// The first error, as a message.
-    pub(super) trouble: Option<String>,
+    pub(super) trouble: FirstError,
     /// Whether there was any error besides an early end of the stream.
     pub(super) broken: bool,
 }
@@ -26,7 +26,8 @@ pub(super) struct Pumped {
 impl Pumped {
     /// Result if the pump's thread panicked: all bytes read so far are in the file.
     pub(super) fn lost() -> Self {
-        Self { complete: false, trouble: Some("recording failed inside dn-top; please report it".to_owned()), broken: true }
+        let trouble = FirstError(Some("recording failed inside dn-top; please report it".to_owned()));
+        Self { complete: false, trouble, broken: true }
     }
 }
 
@@ -77,7 +78,7 @@ impl Pump {
             written = false;
             trouble.note(|| format!("the file could not be flushed to disk: {error}"));
         }
-        Pumped { complete: complete && written, broken: trouble.0.is_some(), trouble: trouble.0 }
+        Pumped { complete: complete && written, broken: trouble.0.is_some(), trouble }
     }
 
     /// Writes what a flight recorder kept, and counts it again so that the final numbers are those of the file. Returns whether the file ends
@@ -157,7 +158,7 @@ fn write(file: &mut File, bytes: &[u8], kept: &mut usize) -> io::Result<()> {
 }
 
 /// The first error: later ones are consequences of it.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct FirstError(pub(super) Option<String>);
 
 impl FirstError {

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use self::driver::{Driver, Limits};
+use self::driver::Driver;
 use super::count::Counting;
 use super::cpu::CpuSampling;
 use super::names::MethodNameSearch;
@@ -91,17 +91,16 @@ impl Recorder {
             session: session.clone(),
             recording,
             begun,
-            limits: Limits { duration: plan.duration, bytes: plan.max_bytes, stop: plan.stop_limit },
             progress,
             publish,
             requests,
             ticks,
             scheduling,
             cpu,
-            separate: plan.separate,
             joined_percent: None,
             threads: plan.analyzed.then(Threads::default),
             names: plan.analyzed.then(|| MethodNameSearch::new(begun)),
+            plan,
             last: (begun, Totals::default()),
             stopping: None,
         };
@@ -164,7 +163,7 @@ async fn begin(
         let pump = Pump { session: session.clone(), file, max_bytes: plan.max_bytes, counting, progress };
         return Ok((session, None, tokio::task::spawn_blocking(move || pump.run(stream))));
     };
-    let target = Target { file, max_bytes: plan.max_bytes, progress: progress.clone() };
+    let target = Target { file: Arc::new(file), max_bytes: plan.max_bytes, progress: progress.clone() };
     let (scheduling, inlet) = SchedulingRecording::start(sockets, target).await?;
     let process = describe(client, plan).await;
     let names = ThreadNames::of(client.clone()).await;

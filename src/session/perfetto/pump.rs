@@ -41,6 +41,6 @@ impl ServicePump {
         if packets.dropped > 0 {
             trouble.note(|| format!("{} packets were dropped: the tracing service did not accept them in time", Count(packets.dropped)));
         }
-        Pumped { complete: complete && decoded, broken, trouble: trouble.0 }
+        Pumped { complete: complete && decoded, broken, trouble }
     }
 }

@@ -50,7 +50,7 @@ pub(in crate::session) struct SchedulingRecording {
 /// Output of the trace, and its state.
 #[derive(Debug)]
 pub(in crate::session) struct Target {
-    pub(in crate::session) file: File,
+    pub(in crate::session) file: Arc<File>,
     /// Request the stop once the file has this many bytes.
     pub(in crate::session) max_bytes: Option<u64>,
     pub(in crate::session) progress: Arc<Progress>,
@@ -108,7 +108,6 @@ impl SchedulingRecording {
         let silent = Cause::Timeout { what: Method::EnableTracing.name(), limit: REPLY_TIMEOUT };
         let inlet = inlet.await.unwrap_or_else(|_| Err(connection.error(silent)))?;
         let (end, ended) = watch::channel(false);
-        let Target { file, max_bytes, progress } = target;
         let reader = Reader {
             connection,
             producing,
@@ -120,9 +119,7 @@ impl SchedulingRecording {
             ended,
             packets: Packets::default(),
             trace: Vec::new(),
-            file: Arc::new(file),
-            max_bytes,
-            progress,
+            target,
         };
         reader.show();
         let mut reading = JoinSet::new();
@@ -191,9 +188,7 @@ struct Reader {
     ended: watch::Receiver<bool>,
     packets: Packets,
     trace: Vec<u8>,
-    file: Arc<File>,
-    max_bytes: Option<u64>,
-    progress: Arc<Progress>,
+    target: Target,
 }
 
 impl Reader {
@@ -203,7 +198,7 @@ impl Reader {
             Err(error) => Err(error),
         };
         if finished.is_err() {
-            self.progress.stop_needed.notify_one();
+            self.target.progress.stop_needed.notify_one();
         }
         finished
     }
@@ -292,13 +287,14 @@ impl Reader {
     }
 
     async fn write(&mut self) -> Result<(), SchedulingError> {
-        let (file, trace) = (self.file.clone(), std::mem::take(&mut self.trace));
+        let (file, trace) = (self.target.file.clone(), std::mem::take(&mut self.trace));
         let length = trace.len() as u64;
         let written = tokio::task::spawn_blocking(move || (&*file).write_all(&trace)).await;
         written.map_err(|_| SchedulingError::Panicked)??;
-        let bytes = self.progress.bytes.fetch_add(length, Ordering::Relaxed) + length;
-        if self.max_bytes.is_some_and(|most| bytes >= most) {
-            self.progress.stop_needed.notify_one();
+        let Target { max_bytes, progress, .. } = &self.target;
+        let bytes = progress.bytes.fetch_add(length, Ordering::Relaxed) + length;
+        if max_bytes.is_some_and(|most| bytes >= most) {
+            progress.stop_needed.notify_one();
         }
         Ok(())
     }
@@ -318,17 +314,7 @@ impl Reader {
             ).into()),
             (None, true) => Scheduling::Waiting,
         };
-        self.publish(now);
-    }
-
-    fn publish(&self, now: Scheduling) {
-        self.progress.scheduling.send_if_modified(|shown| {
-            let changed = shown.as_ref() != Some(&now);
-            if changed {
-                *shown = Some(now);
-            }
-            changed
-        });
+        self.target.progress.scheduling.send_replace(Some(now));
     }
 
     /// Makes the service end the recording, and reads the rest.
@@ -359,7 +345,7 @@ impl Reader {
         if let Some(at) = self.kernel_at.filter(|at| is_flushed && *at < flushed_from) {
             let ended = Scheduling::Ended { after: at - self.began };
             missing.push(ended.to_string());
-            self.publish(ended);
+            self.target.progress.scheduling.send_replace(Some(ended));
         }
         // If losses are unknown, none is reported.
         if let Ok(incoming) = self.connection.ask(Method::GetTraceStats, Vec::new(), Token::Counted, REPLY_TIMEOUT).await {
@@ -380,7 +366,7 @@ impl Reader {
         }
         // The service frees them anyway when the connection is closed.
         let _ = self.connection.ask(Method::FreeBuffers, Vec::new(), Token::Freed, REPLY_TIMEOUT).await;
-        let file = self.file.clone();
+        let file = self.target.file.clone();
         tokio::task::spawn_blocking(move || file.sync_all()).await.map_err(|_| SchedulingError::Panicked)??;
         Ok(missing)
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, Interval, sleep_until};
+use tokio::time::{Instant, Interval, sleep};
 
 use super::StopRequest;
 use super::joined_file::{JoinedFile, NotJoined};
@@ -21,11 +21,12 @@ use crate::session::cpu::MethodNames;
 use crate::session::names::MethodNameSearch;
 use crate::session::output::{OutputError, OutputFile};
 use crate::session::perfetto::SchedulingRecording;
+use crate::session::plan::Plan;
 use crate::session::progress::{Progress, Totals};
-use crate::session::pump::Pumped;
+use crate::session::pump::{FirstError, Pumped};
 use crate::session::recorded::RecordedFile;
 use crate::session::threads::Threads;
-use crate::session::trace_session::{Cut, StopLimit, TraceSession, Unfinished};
+use crate::session::trace_session::{Cut, TraceSession, Unfinished};
 
 /// State of a recording that is being stopped.
 #[derive(Debug, Clone, Copy)]
@@ -40,8 +41,8 @@ pub(super) struct Driver {
     pub(super) client: Client,
     pub(super) session: Arc<TraceSession>,
     pub(super) recording: Recording,
+    pub(super) plan: Plan,
     pub(super) begun: Instant,
-    pub(super) limits: Limits,
     pub(super) progress: Arc<Progress>,
     /// The joint recording with kernel scheduling, in the tracing service.
     pub(super) scheduling: Option<SchedulingRecording>,
@@ -50,8 +51,6 @@ pub(super) struct Driver {
     pub(super) ticks: Interval,
     /// The thread that collects kernel samples.
     pub(super) cpu: Option<JoinHandle<()>>,
-    /// Whether kernel samples stay in their own file.
-    pub(super) separate: bool,
     /// Progress of joining the two files, once started.
     pub(super) joined_percent: Option<Arc<AtomicU8>>,
     /// Threads of the process, if events are analyzed.
@@ -59,13 +58,6 @@ pub(super) struct Driver {
     pub(super) names: Option<MethodNameSearch>,
     pub(super) last: (Instant, Totals),
     pub(super) stopping: Option<Stopping>,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    pub(super) duration: Option<Duration>,
-    pub(super) bytes: Option<u64>,
-    pub(super) stop: StopLimit,
 }
 
 impl Driver {
@@ -81,19 +73,19 @@ impl Driver {
             None => None,
         };
         // All data is written and counted then.
-        let pumped = self.wait_for(pump).await.unwrap_or_else(|_| Pumped::lost());
-        let pumped = self.finish_scheduling(pumped).await;
+        let mut pumped = self.wait_for(pump).await.unwrap_or_else(|_| Pumped::lost());
+        self.finish_scheduling(&mut pumped).await;
         if let Some(names) = self.names.take() {
             self.wait_for(names.finish(self.abandoned())).await;
         }
-        let mut pumped = self.finish_cpu(pumped, output.partial()).await;
+        self.finish_cpu(&mut pumped, output.partial()).await;
         let (output, bytes) = self.join_files(&mut pumped, output).await;
         self.finish(pumped, refusal, output, bytes);
     }
 
     /// Writes the names, which are in the recording, to the file of kernel samples, and gives that its final name.
-    async fn finish_cpu(&mut self, mut pumped: Pumped, recording: &Path) -> Pumped {
-        let Some(cpu) = self.progress.cpu.get().cloned().filter(|cpu| cpu.has_file()) else { return pumped };
+    async fn finish_cpu(&mut self, pumped: &mut Pumped, recording: &Path) {
+        let Some(cpu) = self.progress.cpu.get().cloned().filter(|cpu| cpu.has_file()) else { return };
         let (recording, names) = (recording.to_owned(), if pumped.complete { MethodNames::Complete } else { MethodNames::Missing });
         let finished = tokio::task::spawn_blocking(move || {
             let mut live = Live::symbols_only();
@@ -103,17 +95,16 @@ impl Driver {
         });
         match self.wait_for(finished).await.ok().flatten() {
             Some(Ok(file)) => self.recording.cpu_file = Some(file),
-            Some(Err(why)) => {
-                pumped.trouble = pumped.trouble.or_else(|| Some(format!("the CPU samples were not written to a file: {why}")))
-            }
-            None => pumped.trouble = pumped.trouble.or_else(|| Some("the CPU samples were not written to a file".to_owned())),
+            Some(Err(why)) => pumped.trouble.note(|| format!("the CPU samples were not written to a file: {why}")),
+            None => pumped.trouble.note(|| "the CPU samples were not written to a file".to_owned()),
         }
-        pumped
     }
 
     /// Joins the recording and the kernel samples into one file, unless disabled. Returns the file, and its size if it was joined.
     async fn join_files(&mut self, pumped: &mut Pumped, output: OutputFile) -> (OutputFile, Option<u64>) {
-        let Some(samples) = self.recording.cpu_file.clone().filter(|_| pumped.complete && !self.separate) else { return (output, None) };
+        let Some(samples) = self.recording.cpu_file.clone().filter(|_| pumped.complete && !self.plan.separate) else {
+            return (output, None);
+        };
         let (progress, events) = (self.progress.clone(), self.progress.totals().events);
         let percent = self.joined_percent.insert(Arc::default()).clone();
         let joining = tokio::task::spawn_blocking(move || {
@@ -128,7 +119,7 @@ impl Driver {
                 (output, Some(bytes))
             }
             Ok(Err(NotJoined { output, trouble })) => {
-                pumped.trouble = pumped.trouble.take().or(trouble);
+                pumped.trouble.add(trouble);
                 (output, None)
             }
             // Blocking tasks are never canceled.
@@ -140,11 +131,7 @@ impl Driver {
     async fn record(&mut self) -> Option<StoppedBy> {
         let (progress, session) = (self.progress.clone(), self.session.clone());
         let mut analysis = progress.analysis.subscribe();
-        let deadline = async |duration: Option<Duration>, begun: Instant| match duration {
-            Some(duration) => sleep_until(begun + duration).await,
-            None => pending().await,
-        };
-        let deadline = deadline(self.limits.duration, self.begun);
+        let deadline = sleep(self.plan.duration.map_or(Duration::MAX, |duration| duration.saturating_sub(self.begun.elapsed())));
         tokio::pin!(deadline);
         loop {
             tokio::select! {
@@ -157,7 +144,7 @@ impl Driver {
                     return Some(StoppedBy::Interrupt);
                 }
                 () = progress.stop_needed.notified() => {
-                    let full = self.limits.bytes.is_some_and(|most| progress.totals().bytes >= most);
+                    let full = self.plan.max_bytes.is_some_and(|most| progress.totals().bytes >= most);
                     return Some(if full { StoppedBy::Size } else { StoppedBy::Error });
                 }
                 () = progress.stop_event.notified() => return Some(StoppedBy::Event),
@@ -183,7 +170,7 @@ impl Driver {
             session.ended().await;
             return None;
         }
-        self.wait_for(session.stop(self.limits.stop)).await
+        self.wait_for(session.stop(self.plan.stop_limit)).await
     }
 
     /// Waits for a step of finishing the recording, and publishes progress and handles requests until then.
@@ -201,8 +188,8 @@ impl Driver {
     }
 
     /// Makes the tracing service end its recording, and waits until the whole trace is in the file.
-    async fn finish_scheduling(&mut self, mut pumped: Pumped) -> Pumped {
-        let Some(mut scheduling) = self.scheduling.take() else { return pumped };
+    async fn finish_scheduling(&mut self, pumped: &mut Pumped) {
+        let Some(mut scheduling) = self.scheduling.take() else { return };
         let abandoned = self.abandoned();
         let finished = async {
             tokio::select! {
@@ -213,11 +200,10 @@ impl Driver {
         };
         match self.wait_for(finished).await {
             None => pumped.complete = false,
-            Some(Ok(missing)) => pumped.trouble = pumped.trouble.or_else(|| (!missing.is_empty()).then(|| missing.join("; "))),
+            Some(Ok(missing)) => pumped.trouble.add((!missing.is_empty()).then(|| missing.join("; "))),
             // The stream's result is useless without the trace.
-            Some(Err(error)) => pumped = Pumped { complete: false, broken: true, trouble: Some(error.to_string()) },
+            Some(Err(error)) => *pumped = Pumped { complete: false, broken: true, trouble: FirstError(Some(error.to_string())) },
         }
-        pumped
     }
 
     /// Handles the parts of the latest request that need immediate action.
@@ -310,8 +296,8 @@ impl Driver {
         let totals = self.progress.totals();
         let totals = Totals { bytes: bytes.unwrap_or(totals.bytes), ..totals };
         let mut trouble = pumped.trouble;
-        if !pumped.complete && trouble.is_none() {
-            trouble = Some(match self.session.unfinished(refusal) {
+        if !pumped.complete {
+            trouble.note(|| match self.session.unfinished(refusal) {
                 Unfinished::Closed | Unfinished::Cut(Cut::Time(_)) if totals.bytes == 0 && self.stopping.is_some() => {
                     "no data received; a runtime that is suspended at startup sends nothing until it is resumed".to_owned()
                 }
@@ -324,7 +310,7 @@ impl Driver {
             None if pumped.broken => StoppedBy::Error,
             None => StoppedBy::TargetExit,
         };
-        let mut outcome = Outcome { stopped_by, complete: pumped.complete, file: None, trouble: trouble.map(SafeText::from) };
+        let mut outcome = Outcome { stopped_by, complete: pumped.complete, file: None, trouble: trouble.0.map(SafeText::from) };
         let partial = output.partial().to_owned();
         if totals.bytes == 0 && !pumped.complete {
             output.discard();

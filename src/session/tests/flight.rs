@@ -49,7 +49,7 @@ async fn saved(prepare: impl FnOnce(&Progress)) -> (tempfile::TempDir, Arc<Progr
     writing.write_all(&stream()).unwrap();
     drop(writing);
     let pumped = pumped.join().unwrap();
-    assert!(!pumped.complete && pumped.trouble.is_none(), "{pumped:?}");
+    assert!(!pumped.complete && pumped.trouble.0.is_none(), "{pumped:?}");
     (folder, progress)
 }
 

@@ -146,7 +146,7 @@ async fn blocked_counting_does_not_stall_reading() {
     timeout(STEP_TIMEOUT * 3, counted).await.expect("the rest waits for more bytes");
     drop(writing);
     let pumped = pumped.join().unwrap();
-    assert!(pumped.complete && pumped.trouble.is_none(), "{pumped:?}");
+    assert!(pumped.complete && pumped.trouble.0.is_none(), "{pumped:?}");
     assert_eq!(progress.totals().events, events);
     assert_eq!(std::fs::read(&file).unwrap(), bytes);
     let unanalyzed = progress.unanalyzed.load(std::sync::atomic::Ordering::Relaxed);

@@ -29,7 +29,7 @@ async fn full_disk_is_reported_and_the_stream_is_drained() {
     drop(writing);
     let pumped = pumped.join().unwrap();
     assert!(!pumped.complete && pumped.broken);
-    assert!(pumped.trouble.unwrap().contains("the disk is full"));
+    assert!(pumped.trouble.0.unwrap().contains("the disk is full"));
     assert_eq!(progress.totals().bytes, 0);
 }
 
