@@ -124,12 +124,20 @@ impl Commits {
     /// Returns the message to send now; `None` if there is none, or an answer or free memory is needed first. The second value is a fault of
     /// the shared memory, which is no longer used after it.
     pub(super) fn next(&mut self) -> (Option<Next>, Option<&'static str>) {
-        let Some(batch) = (match self.work.front_mut() {
+        let batch = match self.work.front_mut() {
             None => return (None, None),
-            Some(Work::Packets(batch)) => Some(batch),
-            Some(_) => None,
-        }) else {
-            return (self.next_mark(), None);
+            Some(Work::Packets(batch)) => batch,
+            Some(Work::Flushed(request)) => {
+                let mut commit = Commit::default();
+                commit.acknowledge(*request);
+                self.work.pop_front();
+                return (Some(Next::Acknowledge(commit.into_bytes())), None);
+            }
+            Some(Work::Stopped(instance)) => {
+                let stopped = Next::Stopped(*instance);
+                self.work.pop_front();
+                return (Some(stopped), None);
+            }
         };
         if self.unanswered >= MAX_UNANSWERED {
             return (None, None);
@@ -170,18 +178,6 @@ impl Commits {
         self.unanswered += 1;
         self.waits_since.get_or_insert_with(Instant::now);
         (Some(Next::Commit(commit.into_bytes())), trouble)
-    }
-
-    fn next_mark(&mut self) -> Option<Next> {
-        match self.work.pop_front()? {
-            Work::Flushed(request) => {
-                let mut commit = Commit::default();
-                commit.acknowledge(request);
-                Some(Next::Acknowledge(commit.into_bytes()))
-            }
-            Work::Stopped(instance) => Some(Next::Stopped(instance)),
-            Work::Packets(_) => None,
-        }
     }
 }
 

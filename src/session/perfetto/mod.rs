@@ -27,7 +27,8 @@ pub(super) use stream::{Inlet, ThreadNames};
 
 use crate::net::perfetto::{Address, PerfettoError, Port};
 
-/// Returns the default address of the service.
-fn address_of(port: Port) -> Result<Address, PerfettoError> {
-    Address::of(port).map_err(|cause| PerfettoError { address: Address::Path(port.variable().into()), cause })
+/// Returns this address, or the default one of the service.
+fn address_or_default(address: Option<Address>, port: Port) -> Result<Address, PerfettoError> {
+    let default = || Address::of(port).map_err(|cause| PerfettoError { address: Address::Path(port.variable().into()), cause });
+    address.map_or_else(default, Ok)
 }

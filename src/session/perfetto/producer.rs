@@ -1,7 +1,7 @@
 //! The connection to the service: registers the data source, starts and stops recordings on command, and commits their packets.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::AtomicU16;
 use std::time::Duration;
 
 use foldhash::HashMap;
@@ -9,14 +9,13 @@ use tokio::sync::{Mutex, mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::commits::{Commits, Next, Work};
-use super::record::{Control, Event, ServiceRecording};
+use super::record::{Control, ServiceRecording};
 use super::settings::Settings;
 use super::stream::{Inlet, Outlet, Tally};
 use crate::model::{PacketCounts, ProducerReport};
 use crate::net::Directory;
 use crate::net::perfetto::{Address, Cause, Connection, Handle, IncomingReply, PerfettoError, Port, REPLY_TIMEOUT, SharedMemory};
 use crate::perfetto::call::{CallError, Method as _};
-use crate::perfetto::chunk::WriterId;
 use crate::perfetto::page::PageSize;
 use crate::perfetto::producer::{Command, DataSource, Initialize, Initialized, ProducerMethod as Method, notify};
 
@@ -61,10 +60,7 @@ enum Token {
 /// If the environment names no socket.
 pub async fn serve(serve: ServeOptions, mut stop: watch::Receiver<bool>, report: impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
     let ServeOptions { address, settings, directory } = serve;
-    let address = match address {
-        Some(address) => address,
-        None => super::address_of(Port::Producer)?,
-    };
+    let address = super::address_or_default(address, Port::Producer)?;
     let supply = PacketSource::Sessions { settings, directory: Arc::new(Mutex::new(directory)) };
     let (mut pause, mut last) = (RECONNECT_DELAYS.0, None);
     loop {
@@ -125,7 +121,7 @@ pub(super) struct Producer {
     recordings: HashMap<u64, Running>,
     writers: Arc<AtomicU16>,
     work: Channel<Work>,
-    events: Channel<(u64, Event)>,
+    events: Channel<ProducerReport>,
     troubles: Vec<String>,
     /// Start of the service's current silence, once reported.
     silent_since: Option<Instant>,
@@ -224,7 +220,7 @@ impl Producer {
         tokio::select! {
             incoming = self.connection.next() => self.receive(incoming?)?,
             Some(work) = self.work.1.recv() => self.commits.push(work),
-            Some((instance, event)) = self.events.1.recv() => self.note(instance, event, report)?,
+            Some(event) = self.events.1.recv() => self.note(event, report)?,
             () = sleep(MEMORY_POLL_INTERVAL), if self.commits.waits_for_memory() => {}
             () = sleep_until(limit), if waits_since.is_some() => self.note_silence(waits_since),
             () = sleep_until(self.progress), if !self.recordings.is_empty() => self.report_progress(report),
@@ -292,10 +288,11 @@ impl Producer {
                 self.recordings.insert(instance, Running { stop, restart, tally: tally.clone(), reported: PacketCounts::default() });
                 let events = self.events.0.clone();
                 // The receiver may have been dropped.
-                let report = move |event| drop(events.send((instance, event)));
+                let report = move |event| drop(events.send(event));
                 match &self.supply {
                     PacketSource::Sessions { settings, directory } => {
                         let recording = ServiceRecording {
+                            instance,
                             configuration,
                             settings: settings.clone(),
                             directory: directory.clone(),
@@ -306,11 +303,10 @@ impl Producer {
                         tokio::spawn(recording.run(control, report));
                     }
                     PacketSource::Stream(inlets) => {
-                        let number = self.writers.fetch_add(1, Ordering::Relaxed);
-                        let Some(writer) = WriterId::new(number) else { return Ok(()) };
-                        let outlet = Outlet { writer, buffer: configuration.target_buffer, work: self.work.0.clone() };
+                        let work = self.work.0.clone();
+                        let Some(outlet) = Outlet::new(&self.writers, configuration.target_buffer, work) else { return Ok(()) };
                         let inlet = Inlet { outlet, restart: control.restart, tally: tally.clone() };
-                        tokio::spawn(relay(inlet, inlets.clone(), control.stop, report));
+                        tokio::spawn(relay(instance, inlet, inlets.clone(), control.stop, report));
                     }
                 }
             }
@@ -348,31 +344,30 @@ impl Producer {
         }
     }
 
-    fn note(&mut self, instance: u64, event: Event, report: &impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
+    /// Handles and passes on the report of a recording.
+    fn note(&mut self, event: ProducerReport, report: &impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
         match event {
-            Event::Started { processes, troubles } => {
-                self.notify(Method::NotifyDataSourceStarted, instance)?;
-                report(ProducerReport::Started { instance, processes, troubles });
-            }
-            Event::Ended(packets) => {
+            ProducerReport::Started { instance, .. } => self.notify(Method::NotifyDataSourceStarted, instance)?,
+            ProducerReport::Ended { instance, .. } => {
                 // Its packets have been passed on before.
                 self.take_work();
                 self.commits.push(Work::Stopped(instance));
-                report(ProducerReport::Ended { instance, packets });
             }
+            _ => {}
         }
+        report(event);
         Ok(())
     }
 }
 
 /// Passes the inlet to the stream's reader, and reports the recording's start and stop.
-async fn relay(inlet: Inlet, inlets: mpsc::Sender<Inlet>, mut stop: watch::Receiver<bool>, report: impl Fn(Event)) {
+async fn relay(instance: u64, inlet: Inlet, inlets: mpsc::Sender<Inlet>, mut stop: watch::Receiver<bool>, report: impl Fn(ProducerReport)) {
     let tally = inlet.tally.clone();
     // If the reader has ended, there are no packets.
     let _ = inlets.send(inlet).await;
-    report(Event::Started { processes: Vec::new(), troubles: Vec::new() });
+    report(ProducerReport::Started { instance, processes: Vec::new(), troubles: Vec::new() });
     stopped(&mut stop).await;
-    report(Event::Ended(tally.counts()));
+    report(ProducerReport::Ended { instance, packets: tally.counts() });
 }
 
 fn data_source(name: &str) -> DataSource {

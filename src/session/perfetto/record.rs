@@ -1,6 +1,7 @@
 //! One recording of the service: its processes, from start to stop.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU16;
 use std::time::Duration;
 
 use tokio::sync::{Mutex, mpsc, watch};
@@ -10,11 +11,10 @@ use super::commits::{Batch, PacketQuota, Work};
 use super::settings::Settings;
 use super::stream::{Inlet, Outlet, Stream, Tally};
 use crate::export::notices;
-use crate::model::{Counted, PacketCounts, Process, RunState, SafeText};
+use crate::model::{Counted, ProducerReport, Process, RunState, SafeText};
 use crate::net::Directory;
 use crate::net::client::{Client, REPLY_TIMEOUT};
 use crate::net::clock::monotonic;
-use crate::perfetto::chunk::WriterId;
 use crate::perfetto::producer::Configuration;
 use crate::session::trace_session::StopLimit;
 
@@ -40,34 +40,23 @@ impl Control {
     }
 }
 
-/// Event of a recording.
-#[derive(Debug)]
-pub(super) enum Event {
-    /// The recording has started in these processes. `troubles` gives reasons why others, or all, are not recorded.
-    Started {
-        /// Names and pids.
-        processes: Vec<SafeText>,
-        /// Messages.
-        troubles: Vec<SafeText>,
-    },
-    Ended(PacketCounts),
-}
-
 /// A requested recording.
 #[derive(Debug)]
 pub(super) struct ServiceRecording {
+    pub(super) instance: u64,
     pub(super) configuration: Configuration,
     pub(super) settings: Settings,
     pub(super) directory: Arc<Mutex<Directory>>,
     pub(super) work: mpsc::UnboundedSender<Work>,
     /// Next free writer number.
-    pub(super) writers: Arc<std::sync::atomic::AtomicU16>,
+    pub(super) writers: Arc<AtomicU16>,
     pub(super) tally: Arc<Tally>,
 }
 
 impl ServiceRecording {
     /// Records until the stop signal. Calls `report` when the recording has started and when it has ended.
-    pub(super) async fn run(self, mut control: Control, report: impl Fn(Event)) {
+    pub(super) async fn run(self, mut control: Control, report: impl Fn(ProducerReport)) {
+        let instance = self.instance;
         let (streams, mut troubles) = match self.open(&mut control).await {
             Ok(opened) => opened,
             Err(why) => (Vec::new(), vec![format!("configuration refused: {why}")]),
@@ -82,13 +71,14 @@ impl ServiceRecording {
         }
         let troubles: Vec<_> = troubles.into_iter().map(SafeText::from).collect();
         self.note(&troubles);
-        report(Event::Started { processes: streams.iter().map(|(name, _)| SafeText::new(name)).collect(), troubles });
+        let processes = streams.iter().map(|(name, _)| SafeText::new(name)).collect();
+        report(ProducerReport::Started { instance, processes, troubles });
         control.stopped().await;
         let limit = StopLimit { time: self.time_to_stop(), ..StopLimit::RUNDOWN };
         let mut stopping: JoinSet<()> = streams.into_iter().map(|(_, stream)| stream.stop(limit)).collect();
         // A panic in a task is reported by the panic hook.
         while stopping.join_next().await.is_some() {}
-        report(Event::Ended(self.tally.counts()));
+        report(ProducerReport::Ended { instance, packets: self.tally.counts() });
     }
 
     fn time_to_stop(&self) -> Duration {
@@ -187,11 +177,7 @@ impl ServiceRecording {
     }
 
     fn outlet(&self) -> Option<Outlet> {
-        let number = self
-            .writers
-            .fetch_update(std::sync::atomic::Ordering::Relaxed, std::sync::atomic::Ordering::Relaxed, |number| number.checked_add(1));
-        let writer = WriterId::new(number.ok()?)?;
-        Some(Outlet { writer, buffer: self.configuration.target_buffer, work: self.work.clone() })
+        Outlet::new(&self.writers, self.configuration.target_buffer, self.work.clone())
     }
 
     /// Writes error messages into the trace.

@@ -14,10 +14,7 @@ const MAX_REPLIES: usize = 1000;
 /// # Errors
 /// [`PerfettoError`]
 pub async fn service_state(address: Option<Address>) -> Result<(Address, ServiceState), PerfettoError> {
-    let address = match address {
-        Some(address) => address,
-        None => super::address_of(Port::Consumer)?,
-    };
+    let address = super::address_or_default(address, Port::Consumer)?;
     let method = ConsumerMethod::QueryServiceState;
     let mut connection = Connection::open(address.clone()).await?;
     connection.call(method, Vec::new(), ())?;

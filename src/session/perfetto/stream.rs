@@ -1,6 +1,6 @@
 //! One process of a recording: its EventPipe session, and a thread that converts the stream to packets.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -34,6 +34,14 @@ pub(super) struct Outlet {
     pub(super) writer: WriterId,
     pub(super) buffer: u32,
     pub(super) work: mpsc::UnboundedSender<Work>,
+}
+
+impl Outlet {
+    /// Takes the next free writer number; `None` if there are no more.
+    pub(super) fn new(writers: &AtomicU16, buffer: u32, work: mpsc::UnboundedSender<Work>) -> Option<Self> {
+        let number = writers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |number| number.checked_add(1)).ok()?;
+        Some(Self { writer: WriterId::new(number)?, buffer, work })
+    }
 }
 
 /// Entry point for the packets of one recording.
