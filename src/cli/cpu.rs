@@ -101,8 +101,7 @@ fn remarks(process: &Process, profile: &CpuProfile, document: &Document) -> Vec<
     if profile.ended {
         remarks.push(format!("{} ended after {:.1} s", display_name(process), profile.time.elapsed.as_secs_f64()));
     }
-    let CpuTime { includes_kernel, lost, unreadable, throttled, missed_threads, short_threads, .. } = profile.time;
-    if !includes_kernel {
+    if !profile.time.losses.includes_kernel {
         remarks.push(
             "kernel code is not sampled, only its time is known: kernel functions need root, CAP_PERFMON or kernel.perf_event_paranoid below 2"
                 .to_owned(),
@@ -111,7 +110,7 @@ fn remarks(process: &Process, profile: &CpuProfile, document: &Document) -> Vec<
     if let Some(why) = &profile.names_missing {
         remarks.push(format!("method names may be missing: {why}"));
     }
-    remarks.extend(missing_samples(&SampleLosses { includes_kernel, lost, unreadable, throttled, missed_threads, short_threads }));
+    remarks.extend(missing_samples(&profile.time.losses));
     remarks.extend(missing_waits(&profile.time));
     remarks.extend(missing_callers(document.samples, document.cut_chains, document.broken_chains));
     remarks

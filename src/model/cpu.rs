@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::SafeText;
 use crate::analysis::{Counts, Origin, Profile, SampleCount};
+use crate::clr::payload::SampleLosses;
 use crate::sorting::CompactSort;
 
 /// Prefixes of the names of threads that only collect garbage (.NET 6 and later; the kernel keeps 15 characters).
@@ -27,16 +28,8 @@ pub struct CpuTime {
     pub recent: Duration,
     /// All threads since sampling began, in no particular order; empty for a file.
     pub threads: Vec<CpuThread>,
-    /// Samples that did not fit into a ring buffer.
-    pub lost: u64,
-    /// Samples that could not be decoded.
-    pub unreadable: u64,
-    /// Number of times that the kernel paused sampling, because the rate was too high.
-    pub throttled: u64,
-    /// Threads that could not be sampled.
-    pub missed_threads: u64,
-    /// Threads that ended before they could be sampled.
-    pub short_threads: u64,
+    /// Samples that are missing.
+    pub losses: SampleLosses,
     /// Threads whose waits have no stacks (or no longer), because there were too many.
     pub unfollowed: u64,
     /// Stacks of waits that did not fit into a ring buffer.
@@ -45,8 +38,6 @@ pub struct CpuTime {
     pub cut: u64,
     /// Samples whose callers are missing, because code in between does not maintain the frame pointer.
     pub broken: u64,
-    /// Whether the samples include kernel code.
-    pub includes_kernel: bool,
 }
 
 /// The time of a thread on and off CPU.

@@ -11,7 +11,6 @@ use super::cpu_sample_file::read_cpu_samples;
 use super::heap_file::heap_facts;
 use super::recorded::RecordedFile;
 use crate::analysis::{KernelSamples, Live, RecordedCpuTime, SampledMethods, ThreadTimes};
-use crate::clr::payload::SampleLosses;
 use crate::model::{CpuThread, CpuTime, EventRate, FileContents, FileKind, RecordingAnalysis, SafeText, Span, TraceFile};
 use crate::net::files;
 use crate::sorting::CompactSort;
@@ -86,25 +85,10 @@ pub fn read_trace(path: &Path, span: Option<Span>, mut should_continue: impl FnM
 
 fn recorded_cpu_time(cpu: RecordedCpuTime, elapsed: Duration, with_threads: bool) -> CpuTime {
     let RecordedCpuTime { profile, waits, threads, cut, broken, losses } = cpu;
-    let SampleLosses { includes_kernel, lost, unreadable, throttled, missed_threads, short_threads } = losses.unwrap_or_default();
     let (waits, idle) = without_idle_waits(waits.as_ref());
     let threads = if with_threads { threads.iter().map(recorded_thread).collect() } else { Vec::new() };
-    CpuTime {
-        profile,
-        waits,
-        idle,
-        elapsed,
-        threads,
-        cut,
-        broken,
-        includes_kernel,
-        lost,
-        unreadable,
-        throttled,
-        missed_threads,
-        short_threads,
-        ..CpuTime::default()
-    }
+    let losses = losses.unwrap_or_default();
+    CpuTime { profile, waits, idle, elapsed, threads, cut, broken, losses, ..CpuTime::default() }
 }
 
 fn recorded_thread(times: &ThreadTimes) -> CpuThread {

@@ -137,7 +137,7 @@ fn sample_file_matches_live_profile() {
         let shown = profile["threads"].as_array().unwrap().iter().find(|thread| thread["id"] == pid).unwrap();
         // Milliseconds, from integer nanoseconds.
         assert!((main.cpu.as_secs_f64() * 1e3 - number(&shown["cpu_ms"])).abs() < 1e-6, "{runtime}: {main:?} {shown}");
-        assert_eq!(json!(cpu.includes_kernel), profile["kernel_visible"], "{runtime}");
+        assert_eq!(json!(cpu.losses.includes_kernel), profile["kernel_visible"], "{runtime}");
         let burnt = cpu.profile.methods(SampleFilter::ALL, 1);
         assert_eq!(
             (burnt.methods[0].name.as_str(), json!(burnt.samples.all())),

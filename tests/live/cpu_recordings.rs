@@ -75,7 +75,7 @@ fn cpu_profile_shows_and_stores_kernel_samples() {
         assert!((average - on).abs() < 0.25 && now > 0.0 && now < 1.25, "{runtime}: {on} {now} {average}");
         let off = main.off_cpu().iter().map(|(_, share)| share).sum::<f64>();
         assert!((on + off - 1.0).abs() < 0.05, "{runtime}: {main:?}");
-        assert_eq!((cpu.lost, busy.cpu_unavailable.as_ref()), (0, None), "{runtime}");
+        assert_eq!((cpu.losses.lost, busy.cpu_unavailable.as_ref()), (0, None), "{runtime}");
         assert!(busy.analysis.as_ref().unwrap().profile.is_empty(), "{runtime}: the runtime samples nothing");
         recorder.stop();
         let recording = recorder.finished().await;

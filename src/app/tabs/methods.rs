@@ -192,7 +192,7 @@ fn description(look: Look<'_>, counts: &Counts<'_>) -> Line {
         };
         let key = look.state.key(action);
         let kernel_hint =
-            if cpu.includes_kernel || look.has_ended() { "" } else { "; kernel code not visible without root or CAP_PERFMON" };
+            if cpu.losses.includes_kernel || look.has_ended() { "" } else { "; kernel code not visible without root or CAP_PERFMON" };
         line.push((format!("CPU time of all code, sampled by the kernel ({key}: {other}){kernel_hint}"), Role::Dim));
         return line;
     }

@@ -160,13 +160,13 @@ fn live_update(process: &Process, time: &CpuTime, arguments: &args::Cpu) -> Live
         now_percent: percent(found.samples.recent_ns),
         cpu_ms: time.threads.iter().map(|thread| thread.cpu.as_secs_f64() * 1e3).sum(),
         samples: found.samples.all(),
-        lost_samples: time.lost,
-        missed_threads: time.missed_threads,
-        short_threads: time.short_threads,
+        lost_samples: time.losses.lost,
+        missed_threads: time.losses.missed_threads,
+        short_threads: time.losses.short_threads,
         broken_chains: time.broken,
         cut_chains: time.cut,
         unresolved: found.unresolved,
-        kernel_visible: time.includes_kernel,
+        kernel_visible: time.losses.includes_kernel,
         methods: found.methods.iter().map(method).collect(),
     }
 }

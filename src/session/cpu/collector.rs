@@ -205,11 +205,8 @@ impl Collector {
         names.find(&code, methods, known, &addresses);
         let symbols = &names.symbols;
         let collected = self.lock();
-        let SampleLoss { lost, throttled, unreadable, threads: missed_threads, short_threads, .. } = collected.loss;
-        let losses =
-            SampleLosses { includes_kernel: collected.includes_kernel, lost, unreadable, throttled, missed_threads, short_threads };
         let threads = collected.threads(&collected.waits.profile(symbols));
-        let finished = file.finish(&addresses, symbols, &code, &threads, &losses);
+        let finished = file.finish(&addresses, symbols, &code, &threads, &collected.losses());
         names.symbols.forget_code();
         Some(finished)
     }
@@ -246,7 +243,7 @@ impl Collected {
         for samples in [&mut self.samples, &mut self.waits] {
             samples.name(symbols);
         }
-        let Collected { samples, waits, loss, began, taken, includes_kernel, .. } = &*self;
+        let Collected { samples, waits, loss, began, taken, .. } = &*self;
         let waits = waits.profile(symbols);
         let (busy, idle) = without_idle_waits(Some(&waits).filter(|waits| !waits.is_empty()));
         let since = |moment: i64| Duration::from_nanos(u64::try_from(taken - moment).unwrap_or(0));
@@ -259,17 +256,17 @@ impl Collected {
             elapsed: since(*began),
             recent: if is_over { Duration::ZERO } else { since(samples.recent_since().unwrap_or(*taken)) },
             threads: self.threads(&waits),
-            lost: loss.lost,
-            unreadable: loss.unreadable,
-            throttled: loss.throttled,
-            missed_threads: loss.threads,
-            short_threads: loss.short_threads,
+            losses: self.losses(),
             unfollowed: loss.unfollowed,
             lost_waits: loss.lost_waits,
             cut,
             broken,
-            includes_kernel: *includes_kernel,
         }
+    }
+
+    fn losses(&self) -> SampleLosses {
+        let SampleLoss { lost, throttled, unreadable, threads: missed_threads, short_threads, .. } = self.loss;
+        SampleLosses { includes_kernel: self.includes_kernel, lost, unreadable, throttled, missed_threads, short_threads }
     }
 
     /// Addresses in samples that have no name yet.

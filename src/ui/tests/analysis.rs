@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::analysis::{CpuSamples, CpuStack, Live, NativeFunction, Origin, Symbols, ThreadId};
 use crate::clr::RUNTIME_PROVIDER;
+use crate::clr::payload::SampleLosses;
 use crate::model::{CpuThread, CpuTime, EventRate, RecordingAnalysis};
 use crate::nettrace::{Decoder, Encoder, Field, FieldType, Limits, Metadata, NewEvent, TraceHeader};
 use crate::wire::Put;
@@ -298,7 +299,8 @@ pub(crate) fn cpu_time() -> CpuTime {
         managed.add_native(&NativeFunction { address, start: address - 8, size: 64, name: &name, image: "Shop", origin: Origin::Managed });
     }
     let waits = Some(waits.profile(&managed));
-    CpuTime { profile: samples.profile(&symbols), waits, elapsed, recent, threads, lost: 12, includes_kernel: true, ..CpuTime::default() }
+    let losses = SampleLosses { lost: 12, includes_kernel: true, ..SampleLosses::default() };
+    CpuTime { profile: samples.profile(&symbols), waits, elapsed, recent, threads, losses, ..CpuTime::default() }
 }
 
 fn analyze_session() -> RecordingAnalysis {
