@@ -193,15 +193,8 @@ impl Source {
     /// Runs the first pass.
     fn read(mut self, before: u64, should_continue: &mut dyn FnMut(u64) -> bool) -> Result<Recording, ExportError> {
         let mut overview = Overview::default();
-        let mut is_wanted = true;
-        let mut reported = |bytes| {
-            is_wanted = should_continue(before + bytes);
-            is_wanted
-        };
-        let bytes = self.recorded.read_while(&mut overview, &mut reported)?.bytes;
-        if !is_wanted {
-            return Err(ExportError::Canceled);
-        }
+        let pass = self.recorded.read_or_cancel(&mut overview, &mut |bytes| should_continue(before + bytes))?;
+        let bytes = pass.ok_or(ExportError::Canceled)?.bytes;
         self.recorded.rewind()?;
         Ok(Recording { source: self, overview, bytes })
     }
@@ -275,11 +268,11 @@ fn write(
             Err(error) => return Ok(Err(error)),
         };
         // Stop reading once the output has failed.
-        let reported = |bytes| {
+        let mut reported = |bytes| {
             done.set(before + bytes);
             is_still_wanted() && !failed.get()
         };
-        let pass = recorded.read_while(&mut export, reported)?;
+        let pass = recorded.read_while(&mut export, &mut reported)?;
         // There may be more samples after the end of the recording.
         let finished = if is_wanted.get() { export.finish() } else { Ok(None) };
         if !is_wanted.get() {

@@ -35,30 +35,19 @@ pub fn trace_file(path: &Path) -> Result<TraceFile, String> {
 /// An error message.
 pub fn read_trace(path: &Path, span: Option<Span>, mut should_continue: impl FnMut(u64) -> bool) -> Result<Option<FileContents>, String> {
     let mut live = span.map_or_else(Live::default, |(from, to)| Live::within(from..=to)).with_recent_events();
-    let mut wanted = true;
     let mut recorded = RecordedFile::open(path).map_err(|error| error.to_string())?;
-    let read = recorded.read_while(&mut live, |bytes| {
-        wanted = should_continue(bytes);
-        wanted
-    });
-    if !wanted {
-        return Ok(None);
-    }
-    let pass = read.map_err(|error| error.to_string())?;
+    let read = recorded.read_or_cancel(&mut live, &mut should_continue).map_err(|error| error.to_string())?;
+    let Some(pass) = read else { return Ok(None) };
     let cpu = match KernelSamples::from_counts(&live.throughput().counts()) {
         Some(_) if recorded.rewind().is_ok() => {
             let mut sampled = span.map_or_else(SampledMethods::default, |(from, to)| SampledMethods::within(from..=to));
-            let again = recorded.read_while(&mut sampled, |_| {
-                wanted = should_continue(pass.bytes);
-                wanted
-            });
-            again.ok().and_then(|_| sampled.cpu())
+            match recorded.read_or_cancel(&mut sampled, &mut |_| should_continue(pass.bytes)) {
+                Ok(None) => return Ok(None),
+                again => again.ok().and_then(|_| sampled.cpu()),
+            }
         }
         _ => read_cpu_samples(path, &pass.header, span),
     };
-    if !wanted {
-        return Ok(None);
-    }
     let snapshot = live.snapshot(span.map_or(live.end(), |(_, to)| to));
     let duration = Duration::from_nanos(snapshot.recorded_ns);
     let analysis = RecordingAnalysis {

@@ -130,7 +130,7 @@ impl RecordedFile {
     /// As [`read`](Self::read) and [`rewind`](Self::rewind).
     pub fn header(&mut self) -> Result<TraceHeader, ReadError> {
         // The header is in the first piece.
-        let header = self.read_while(&mut NullSink, |_| false)?.header;
+        let header = self.read_while(&mut NullSink, &mut |_| false)?.header;
         self.rewind()?;
         Ok(header)
     }
@@ -173,14 +173,25 @@ impl RecordedFile {
     /// # Errors
     /// Also if the file contains nothing: it is not a trace, or ends before its header does.
     pub fn read(&mut self, sink: &mut dyn Sink) -> Result<Pass, ReadError> {
-        self.read_while(sink, |_| true)
+        self.read_while(sink, &mut |_| true)
+    }
+
+    /// Does the same until it is canceled by `should_continue`, which receives the number of bytes read; then returns `None`.
+    pub(super) fn read_or_cancel(
+        &mut self,
+        sink: &mut dyn Sink,
+        should_continue: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Option<Pass>, ReadError> {
+        let mut is_wanted = true;
+        let pass = self.read_while(sink, &mut |bytes| {
+            is_wanted = should_continue(bytes);
+            is_wanted
+        });
+        if is_wanted { pass.map(Some) } else { Ok(None) }
     }
 
     /// Does the same as long as `should_continue`, which receives the number of bytes read, returns true.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
-    pub fn read_while(&mut self, mut sink: &mut dyn Sink, mut should_continue: impl FnMut(u64) -> bool) -> Result<Pass, ReadError> {
+    pub(super) fn read_while(&mut self, mut sink: &mut dyn Sink, should_continue: &mut dyn FnMut(u64) -> bool) -> Result<Pass, ReadError> {
         // One decoder instantiation, over `dyn Sink`, for all uses of files: a virtual call per event is cheaper than another copy of the decoder.
         let mut decoder = Decoder::new(Limits::default());
         let (mut bytes, counts) = (0, sink.takes_counts());

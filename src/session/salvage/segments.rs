@@ -102,7 +102,7 @@ pub(super) fn join(
 /// Reads the facts about a segment; `None` with a note if it is empty.
 fn read<'a>(path: &'a Path, notes: &mut Vec<String>, should_continue: ShouldContinue<'_>) -> Result<Option<Segment<'a>>, SalvageError> {
     let mut contents = Contents::default();
-    let is_wanted = |bytes| bytes <= MAX_SEGMENT_BYTES && should_continue();
+    let is_wanted = &mut |bytes| bytes <= MAX_SEGMENT_BYTES && should_continue();
     let read = RecordedFile::open(path).and_then(|mut recorded| recorded.read_while(&mut contents, is_wanted));
     let pass = match read {
         Ok(pass) => pass,
