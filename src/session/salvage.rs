@@ -70,7 +70,7 @@ pub fn salvage(
 fn repair(path: &Path, file: &mut File, notes: &mut Vec<String>, should_continue: ShouldContinue<'_>) -> Result<bool, SalvageError> {
     let mut recorded = RecordedFile::open(path)?;
     let mut tally = Throughput::default();
-    let pass = recorded.read_while(&mut tally, |_| should_continue())?;
+    let pass = recorded.read_while(&mut tally, &mut |_| should_continue())?;
     let repair = match (&pass.ending, pass.repair) {
         (Ending::Complete, _) | (_, None) => Repair { keep: pass.bytes, patch: None, append: &[] },
         (_, Some(repair)) => repair,

@@ -27,7 +27,7 @@ impl Subject {
         let file = file.to_owned();
         let read = move |wanted: &dyn Fn() -> bool| {
             let mut tail = StreamTail::default();
-            let pass = RecordedFile::open(&file).and_then(|mut file| file.read_while(&mut tail, |_| wanted()));
+            let pass = RecordedFile::open(&file).and_then(|mut file| file.read_while(&mut tail, &mut |_| wanted()));
             if !wanted() {
                 return Err(interrupted(CANCELED));
             }

@@ -9,11 +9,10 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::time::{Instant, sleep_until};
 
-use super::options::CounterOptions;
 use super::request::{CounterRequest, RuntimeEvents};
-use super::selection::CounterSelection;
+use super::{CounterOptions, CounterSelection};
 use crate::analysis::{CollectionMarks, CounterTally, CountersSnapshot, MeterLimits, MeterNotice};
-use crate::ipc::{BufferMb, InvalidRequest, RuntimeVersion, SessionConfig};
+use crate::ipc::{InvalidRequest, RuntimeVersion, SessionConfig};
 use crate::net::client::Client;
 use crate::nettrace::{DecodeError, Decoder, Limits, Sink};
 use crate::session::plan::StartError;
@@ -69,9 +68,6 @@ pub enum CounterError {
 #[derive(Debug)]
 pub struct CounterMonitor {
     client: Client,
-    selection: CounterSelection,
-    major: u32,
-    buffer: BufferMb,
     request: CounterRequest,
     /// Configuration of the next session.
     config: SessionConfig,
@@ -151,16 +147,12 @@ impl CounterMonitor {
     /// # Errors
     /// If a name is invalid, or nothing is selected.
     pub fn new(client: Client, version: Option<&RuntimeVersion>, options: CounterOptions) -> Result<Self, InvalidRequest> {
-        let CounterOptions { selection, interval, max_histograms, max_time_series, buffer, collections } = options;
-        let request = CounterRequest::new(version, interval, max_histograms, max_time_series);
-        let major = version.map_or(0, RuntimeVersion::major);
-        let config = request.config(&selection, major, buffer, RuntimeEvents { collections, lock_waits: collections })?;
+        let collections = options.collections;
+        let request = CounterRequest::new(version, options);
+        let config = request.config(RuntimeEvents { collections, lock_waits: collections })?;
         let recording = if collections { EventRecording::Recorded(0) } else { EventRecording::NotWanted };
         Ok(Self {
             client,
-            selection,
-            major,
-            buffer,
             request,
             config,
             sessions: 0,
@@ -177,14 +169,14 @@ impl CounterMonitor {
     /// # Errors
     /// If a name is invalid, or nothing is selected.
     pub fn select(&mut self, selection: CounterSelection) -> Result<(), InvalidRequest> {
-        self.selection = selection;
+        self.request.options.selection = selection;
         self.sessions = 0;
         self.schedule_restart(NextSession::OtherCounters)
     }
 
     fn schedule_restart(&mut self, next: NextSession) -> Result<(), InvalidRequest> {
         let events = RuntimeEvents { collections: self.collections.is_on(), lock_waits: self.lock_waits.is_on() };
-        self.config = self.request.config(&self.selection, self.major, self.buffer, events)?;
+        self.config = self.request.config(events)?;
         self.next = next;
         Ok(())
     }
@@ -212,7 +204,7 @@ impl CounterMonitor {
                 // `dyn Sink` shares the decoder instantiation that reads files, which is fast enough here.
                 decoder: Decoder::new(Limits::LIVE),
                 buffer: vec![0; CHUNK],
-                longest: self.request.interval() / 2,
+                longest: self.request.options.interval / 2,
                 resume: Instant::now(),
                 seen: tally.values(),
                 published: (Instant::now(), bytes(&tally)),
@@ -259,7 +251,8 @@ impl CounterMonitor {
             _ => None,
         });
         let Some(limits) = limits else { return Ok(CounterEvent::Values(Box::new(snapshot))) };
-        self.request.take_limits(limits.clone());
+        // Values are published only to sessions with the same limits.
+        self.request.limits = limits.clone();
         self.schedule_restart(NextSession::OtherCounters)?;
         Ok(CounterEvent::OtherLimits(limits))
     }

@@ -1,12 +1,11 @@
 //! The session configuration that makes a runtime publish counters and meters, and nothing else.
 
 use std::hash::{BuildHasher, RandomState};
-use std::time::Duration;
 
-use super::selection::CounterSelection;
+use super::CounterOptions;
 use crate::analysis::{CounterSession, MeterLimits};
 use crate::clr::{METRICS_PROVIDER, RUNTIME_PROVIDER};
-use crate::ipc::{BufferMb, Capabilities, EventFilter, InvalidRequest, Level, Provider, Providers, Rundown, RuntimeVersion, SessionConfig};
+use crate::ipc::{Capabilities, EventFilter, InvalidRequest, Level, Provider, Providers, Rundown, RuntimeVersion, SessionConfig};
 
 /// The provider of all meters, and its keyword for values (TimeSeriesValues).
 const METERS: (&str, u64) = (METRICS_PROVIDER, 2);
@@ -23,65 +22,54 @@ pub(super) struct RuntimeEvents {
     pub(super) lock_waits: bool,
 }
 
-/// Parameters of a counters session: its interval, and the ids that distinguish its meters from those of other sessions.
+/// Parameters of a counters session: its options, and the ids that distinguish its meters from those of other sessions.
 #[derive(Debug, Clone)]
 pub(super) struct CounterRequest {
-    interval: Duration,
+    pub(super) options: CounterOptions,
+    /// Those of the options, or of another session.
+    pub(super) limits: MeterLimits,
+    major: u32,
     session: String,
     client: String,
-    limits: MeterLimits,
     /// Whether the runtime can filter out the other events of these keywords.
     has_filters: bool,
 }
 
 impl CounterRequest {
     /// Creates a request for a runtime of this version.
-    pub(super) fn new(version: Option<&RuntimeVersion>, interval: Duration, histograms: u32, time_series: u32) -> Self {
+    pub(super) fn new(version: Option<&RuntimeVersion>, options: CounterOptions) -> Self {
         let major = version.map_or(0, RuntimeVersion::major);
         Self {
-            interval,
+            major,
             // Libraries since 8.0 serve several sessions at once if all of them are shared; older ones treat this as an ordinary session id.
             session: if major >= 8 { "SHARED".to_owned() } else { guid() },
             client: guid(),
             has_filters: Capabilities::of(version).trace_event_filter,
             limits: MeterLimits {
-                max_histograms: histograms.to_string(),
-                max_time_series: time_series.to_string(),
-                refresh_interval: interval.as_secs_f64().to_string(),
+                max_histograms: options.max_histograms.to_string(),
+                max_time_series: options.max_time_series.to_string(),
+                refresh_interval: options.interval.as_secs_f64().to_string(),
             },
+            options,
         }
-    }
-
-    pub(super) fn interval(&self) -> Duration {
-        self.interval
-    }
-
-    /// Adopts the limits of another session: a runtime publishes values only to sessions with the same limits.
-    pub(super) fn take_limits(&mut self, limits: MeterLimits) {
-        self.limits = limits;
     }
 
     /// Ids that distinguish the values of this session from others.
     pub(super) fn session(&self) -> CounterSession {
         CounterSession {
-            interval_ms: Some(u32::try_from(self.interval.as_millis()).unwrap_or(u32::MAX)),
+            interval_ms: Some(u32::try_from(self.options.interval.as_millis()).unwrap_or(u32::MAX)),
             meter_session: Some(self.session.clone()),
             meter_client: Some(self.client.clone()),
         }
     }
 
-    /// Returns the session configuration for a runtime of this major version, with these additional events.
+    /// Returns the session configuration, with these additional events.
     ///
     /// # Errors
     /// If a name is invalid, or nothing is selected.
-    pub(super) fn config(
-        &self,
-        selection: &CounterSelection,
-        major: u32,
-        buffer: BufferMb,
-        events: RuntimeEvents,
-    ) -> Result<SessionConfig, InvalidRequest> {
-        let every = format!("EventCounterIntervalSec={}", self.interval.as_secs_f64());
+    pub(super) fn config(&self, events: RuntimeEvents) -> Result<SessionConfig, InvalidRequest> {
+        let (CounterOptions { selection, interval, buffer, .. }, major) = (&self.options, self.major);
+        let every = format!("EventCounterIntervalSec={}", interval.as_secs_f64());
         // EventCounters are written at every level; the provider's ordinary events are not written at this one.
         let event_counters =
             selection.event_counters(major).map(|name| Provider::new(name, u64::MAX, Level::Critical)?.with_arguments(every.as_str()));
@@ -109,7 +97,7 @@ impl CounterRequest {
         if let Some(last) = config.providers.last_mut().filter(|_| keywords != 0 && self.has_filters) {
             last.filter = EventFilter::only(ids);
         }
-        config.buffer = buffer;
+        config.buffer = *buffer;
         config.rundown = Rundown::None;
         config.stacks = false;
         Ok(config)
@@ -126,18 +114,26 @@ fn guid() -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::ipc::BufferMb;
+    use crate::session::CounterSelection;
+
+    fn request(version: Option<&str>, interval: Duration) -> CounterRequest {
+        let options = CounterOptions::new(CounterSelection::runtime(false), interval, BufferMb::new(1).unwrap());
+        CounterRequest::new(version.map(RuntimeVersion::new).as_ref(), options)
+    }
 
     #[test]
     fn the_request_becomes_a_session_configuration() {
-        let request = |version: &str| CounterRequest::new(Some(&RuntimeVersion::new(version)), Duration::from_millis(500), 10, 1000);
-        let request = CounterRequest { client: "C".into(), ..request("9.0.7") };
-        let config = |selection: &CounterSelection| request.config(selection, 9, BufferMb::new(1).unwrap(), RuntimeEvents::default());
-        let asked = |selection: &CounterSelection| -> Vec<(String, String)> {
+        let asked = |selection: CounterSelection| -> Vec<(String, String)> {
+            let mut request = CounterRequest { client: "C".into(), ..request(Some("9.0.7"), Duration::from_millis(500)) };
+            request.options.selection = selection;
             let pair = |provider: &crate::ipc::FilteredProvider| {
                 (provider.provider.name().to_owned(), provider.provider.arguments().unwrap_or_default().to_owned())
             };
-            config(selection).unwrap().providers.iter().map(pair).collect()
+            request.config(RuntimeEvents::default()).unwrap().providers.iter().map(pair).collect()
         };
         let event_counters = |name: &str| (name.to_owned(), "EventCounterIntervalSec=0.5".to_owned());
         let meters = |metrics: &str| {
@@ -145,13 +141,13 @@ mod tests {
             ("System.Diagnostics.Metrics".to_owned(), format!("SessionId=SHARED;Metrics={metrics};{rest}"))
         };
         let selection = |text: &str| CounterSelection::parse(text).unwrap();
-        assert_eq!(asked(&selection(r"EventCounters\System.Runtime")), [event_counters("System.Runtime")]);
-        assert_eq!(asked(&selection("App[hits,lat]")), [event_counters("App"), meters(r"App\hits,App\lat")]);
+        assert_eq!(asked(selection(r"EventCounters\System.Runtime")), [event_counters("System.Runtime")]);
+        assert_eq!(asked(selection("App[hits,lat]")), [event_counters("App"), meters(r"App\hits,App\lat")]);
         assert_eq!(
-            asked(&CounterSelection::runtime(false)),
+            asked(CounterSelection::runtime(false)),
             [event_counters("System.Runtime"), event_counters("Microsoft.AspNetCore.Hosting")]
         );
-        assert_eq!(asked(&CounterSelection::runtime(true)).last(), Some(&meters("*")));
+        assert_eq!(asked(CounterSelection::runtime(true)).last(), Some(&meters("*")));
     }
 
     #[test]
@@ -163,9 +159,8 @@ mod tests {
             (false, false, None),
         ] {
             for version in ["9.0.7", "10.0.0"] {
-                let request = CounterRequest::new(Some(&RuntimeVersion::new(version)), Duration::from_secs(1), 10, 1000);
-                let events = RuntimeEvents { collections, lock_waits };
-                let config = request.config(&CounterSelection::runtime(false), 9, BufferMb::new(1).unwrap(), events).unwrap();
+                let request = request(Some(version), Duration::from_secs(1));
+                let config = request.config(RuntimeEvents { collections, lock_waits }).unwrap();
                 let runtime = config.providers.iter().find(|provider| provider.provider.name() == RUNTIME_PROVIDER);
                 assert_eq!(runtime.map(|runtime| runtime.provider.keywords()), expected.map(|(keywords, _)| keywords));
                 let filter = |ids: &[u32]| if request.has_filters { EventFilter::only(ids.to_vec()) } else { EventFilter::ALL };
@@ -177,7 +172,7 @@ mod tests {
     /// Of a value modulo 2³² no reported one would be accepted, or that of another session.
     #[test]
     fn interval_of_months_is_not_truncated() {
-        let interval = |days: u64| CounterRequest::new(None, Duration::from_secs(days * 86_400), 10, 1000).session().interval_ms;
+        let interval = |days: u64| request(None, Duration::from_secs(days * 86_400)).session().interval_ms;
         assert_eq!([49, 50].map(interval), [Some(49 * 86_400_000), Some(u32::MAX)]);
     }
 
@@ -186,6 +181,6 @@ mod tests {
         let (one, other) = (guid(), guid());
         assert!(one != other && one.len() == 36, "{one}");
         assert_eq!(one.split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);
-        assert_ne!(CounterRequest::new(None, Duration::from_secs(1), 10, 1000).session, "SHARED", "older libraries do not share");
+        assert_ne!(request(None, Duration::from_secs(1)).session, "SHARED", "older libraries do not share");
     }
 }
