@@ -12,7 +12,6 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, interval};
 
-use super::facts::{Facts, TICKS};
 use super::proc_tree::ProcTree;
 use super::server::Simulated;
 use super::spec::{Fault, Rates, Script, Spec};
@@ -22,6 +21,9 @@ const DEMO: &str = include_str!("../../assets/demo.toml");
 
 /// Uptime of the simulated machine when the fleet starts.
 const UPTIME: Duration = Duration::from_secs(9 * 86_400);
+
+/// Clock ticks per second, as in the real `/proc`.
+pub(super) const TICKS: u64 = 100;
 
 /// Simulated processes in one folder: `proc` has their facts in the format of `/proc`, `tmp` their sockets, `passwd` the names of their
 /// users. Dropping it ends them; the folder belongs to the caller.
@@ -41,12 +43,12 @@ struct DemoFile {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Member {
-    command: Vec<String>,
+pub(super) struct Member {
+    pub(super) command: Vec<String>,
     name: String,
-    version: String,
-    uid: u32,
-    threads: u32,
+    pub(super) version: String,
+    pub(super) uid: u32,
+    pub(super) threads: u32,
     /// Percentage of a core.
     cpu: f64,
     /// Resident memory, in MB.
@@ -54,19 +56,47 @@ struct Member {
     rate: Rates,
     environment: Vec<String>,
     #[serde(default)]
-    container: Option<String>,
+    pub(super) container: Option<String>,
     #[serde(default)]
     ns_pid: Option<u32>,
     #[serde(default)]
-    suspended: bool,
+    pub(super) suspended: bool,
+    /// Whether it does not answer.
     #[serde(default)]
-    fault: Option<MemberFault>,
+    silent: bool,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum MemberFault {
-    Silent,
+impl Member {
+    pub(super) fn quiet(name: &str) -> Self {
+        let Spec { name, version, command, environment, .. } = Spec::new(name, "9.0.7", 0);
+        let rate = Rates { gc: 1.0, exception: 1.0, contention: 1.0, jit: 1.0, sample: 100.0, custom: 10.0, waves: 0.0 };
+        Self {
+            command,
+            name,
+            version,
+            environment,
+            rate,
+            uid: 1000,
+            threads: 20,
+            cpu: 1.0,
+            memory: 100,
+            container: None,
+            ns_pid: None,
+            suspended: false,
+            silent: false,
+        }
+    }
+}
+
+/// Facts about a simulated process, for discovery.
+#[derive(Debug)]
+pub(super) struct Facts {
+    pub(super) pid: u32,
+    /// The pid in its own namespace.
+    pub(super) ns_pid: u32,
+    /// Clock ticks since boot.
+    pub(super) started: u64,
+    pub(super) member: Member,
 }
 
 impl Fleet {
@@ -84,26 +114,7 @@ impl Fleet {
     /// # Errors
     /// If files or sockets cannot be created there.
     pub fn uniform(dir: &Path, count: usize) -> io::Result<Self> {
-        let member = |i: usize| {
-            let Spec { name, version, command, environment, .. } = Spec::new(&format!("Service{i:03}"), "9.0.7", 0);
-            let rate = Rates { gc: 1.0, exception: 1.0, contention: 1.0, jit: 1.0, sample: 100.0, custom: 10.0, waves: 0.0 };
-            Member {
-                command,
-                name,
-                version,
-                environment,
-                rate,
-                uid: 1000,
-                threads: 20,
-                cpu: 1.0,
-                memory: 100,
-                container: None,
-                ns_pid: None,
-                suspended: false,
-                fault: None,
-            }
-        };
-        Self::start(dir, (0..count).map(member).collect())
+        Self::start(dir, (0..count).map(|i| Member::quiet(&format!("Service{i:03}"))).collect())
     }
 
     fn start(dir: &Path, members: Vec<Member>) -> io::Result<Self> {
@@ -114,24 +125,15 @@ impl Fleet {
         let tree = ProcTree::create(proc, now.saturating_sub(UPTIME).as_secs())?;
         tree.uptime(UPTIME)?;
         let mut runtimes = Vec::new();
-        let mut facts = Vec::new();
+        let mut processes = Vec::new();
         for (i, member) in members.into_iter().enumerate() {
             let pid = 1200 + 37 * i as u32;
-            let fact = Facts {
-                pid,
-                ns_pid: member.ns_pid.unwrap_or(pid),
-                uid: member.uid,
-                // Some started days ago, some minutes ago.
-                started: (UPTIME.as_secs() * TICKS) * (i as u64 + 1) / (i as u64 + 2),
-                command: member.command.clone(),
-                version: member.version.clone(),
-                threads: member.threads,
-                container: member.container.clone(),
-                running: !member.suspended,
-            };
-            let socket = address_in(&tmp, &format!("dotnet-diagnostic-{}-{}-socket", fact.ns_pid, fact.started));
+            let ns_pid = member.ns_pid.unwrap_or(pid);
+            // Some started days ago, some minutes ago.
+            let started = (UPTIME.as_secs() * TICKS) * (i as u64 + 1) / (i as u64 + 2);
+            let socket = address_in(&tmp, &format!("dotnet-diagnostic-{ns_pid}-{started}-socket"));
             let spec = Spec {
-                pid: fact.ns_pid,
+                pid: ns_pid,
                 name: member.name.clone(),
                 version: member.version.clone(),
                 command: member.command.clone(),
@@ -139,15 +141,16 @@ impl Fleet {
                 suspended: member.suspended,
                 port: None,
                 script: Script::Program(member.rate),
-                fault: member.fault.map(|MemberFault::Silent| Fault::Silent),
+                fault: member.silent.then_some(Fault::Silent),
             };
-            tree.add(&fact, &tmp, &socket)?;
+            let facts = Facts { pid, ns_pid, started, member };
+            tree.add(&facts, &tmp, &socket)?;
             let runtime = Simulated::start(socket, spec)?;
-            facts.push((fact, member, runtime.suspension()));
+            processes.push((facts, runtime.suspension()));
             runtimes.push(runtime);
         }
         let is_running = Arc::new(Mutex::new(true));
-        let clock = tokio::spawn(advance(tree, facts, Arc::clone(&is_running)));
+        let clock = tokio::spawn(advance(tree, processes, Arc::clone(&is_running)));
         Ok(Self { runtimes, clock, is_running })
     }
 
@@ -167,10 +170,10 @@ impl Drop for Fleet {
 
 /// Advances CPU time and memory of all processes, and starts those that were resumed. It runs several times per refresh of a dashboard, or
 /// the figures would jump; less often in a large fleet, so that it does not distort measurements.
-async fn advance(tree: ProcTree, mut members: Vec<(Facts, Member, watch::Receiver<bool>)>, is_running: Arc<Mutex<bool>>) {
+async fn advance(tree: ProcTree, mut processes: Vec<(Facts, watch::Receiver<bool>)>, is_running: Arc<Mutex<bool>>) {
     let begun = Instant::now();
-    let mut ticks = interval(Duration::from_millis(20 * members.len() as u64).clamp(Duration::from_millis(200), Duration::from_secs(1)));
-    let mut used = vec![0.0; members.len()];
+    let mut ticks = interval(Duration::from_millis(20 * processes.len() as u64).clamp(Duration::from_millis(200), Duration::from_secs(1)));
+    let mut used = vec![0.0; processes.len()];
     let mut last = 0.0;
     loop {
         let now = ticks.tick().await.duration_since(begun).as_secs_f64();
@@ -180,7 +183,8 @@ async fn advance(tree: ProcTree, mut members: Vec<(Facts, Member, watch::Receive
         }
         // A reader that finds the facts of a second ago is not misled by them, so errors are ignored.
         let _ = tree.uptime(UPTIME + Duration::from_secs_f64(now));
-        for ((facts, member, suspended), used) in members.iter_mut().zip(&mut used) {
+        for ((facts, suspended), used) in processes.iter_mut().zip(&mut used) {
+            let member = &facts.member;
             if suspended.has_changed().unwrap_or(false) && !*suspended.borrow_and_update() {
                 let _ = tree.run(facts);
             }

@@ -3,8 +3,6 @@
 //! Used by `--demo` and the tests. A simulated runtime answers like a real one of its version, blocks where that blocks, and crashes on the requests
 //! that crash a real one; faults can be added. dn-top connects to it over an ordinary socket: no other code depends on it being simulated.
 
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the version is in the path of a library on Linux alone"))]
-mod facts;
 mod fatal_requests;
 mod fleet;
 #[cfg_attr(not(target_os = "linux"), path = "portable/handle.rs")]

@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::facts::Facts;
+use super::fleet::{Facts, Member};
 use crate::ipc::RuntimeVersion;
 
 /// Threads with a special role, by their index in a process.
@@ -35,8 +35,8 @@ impl ProcTree {
     pub(super) fn add(&self, facts: &Facts, tmp: &Path, _: &Path) -> io::Result<()> {
         let dir = self.0.join(facts.pid.to_string());
         fs::create_dir_all(dir.join("ns"))?;
-        let comm = comm(facts);
-        let Facts { pid, ns_pid, uid, threads, .. } = facts;
+        let Facts { pid, ns_pid, member, .. } = facts;
+        let (Member { uid, threads, command, version, container, suspended, .. }, comm) = (member, comm(member));
         // Every simulated process is in our namespaces even if it reports another pid: its socket is in the shared folder.
         for ns in ["pid", "mnt"] {
             symlink(format!("{ns}:[1]"), dir.join("ns").join(ns))?;
@@ -46,18 +46,18 @@ impl ProcTree {
             "Name:\t{comm}\nState:\tS (sleeping)\nTgid:\t{pid}\nPid:\t{pid}\nPPid:\t1\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\nNSpid:\t{nspid}\nThreads:\t{threads}\n"
         );
         fs::write(dir.join("status"), status)?;
-        fs::write(dir.join("cmdline"), facts.command.iter().fold(String::new(), |line, word| line + word + "\0"))?;
+        fs::write(dir.join("cmdline"), command.iter().fold(String::new(), |line, word| line + word + "\0"))?;
         fs::write(dir.join("comm"), format!("{comm}\n"))?;
         fs::write(dir.join("environ"), format!("TMPDIR={}\0PATH=/usr/bin\0", tmp.display()))?;
-        let cgroup = facts.container.as_ref().map_or("/user.slice".to_owned(), |id| format!("/system.slice/docker-{id}.scope"));
+        let cgroup = container.as_ref().map_or("/user.slice".to_owned(), |id| format!("/system.slice/docker-{id}.scope"));
         fs::write(dir.join("cgroup"), format!("0::{cgroup}\n"))?;
-        let library = format!("/usr/share/dotnet/shared/Microsoft.NETCore.App/{}/libcoreclr.so", facts.version);
+        let library = format!("/usr/share/dotnet/shared/Microsoft.NETCore.App/{version}/libcoreclr.so");
         fs::write(dir.join("maps"), format!("7f0000000000-7f0000700000 r-xp 00000000 08:01 1 {library}\n"))?;
-        symlink(facts.command.first().map_or("/usr/bin/dotnet", String::as_str), dir.join("exe"))?;
+        symlink(command.first().map_or("/usr/bin/dotnet", String::as_str), dir.join("exe"))?;
         symlink("/", dir.join("root"))?;
         // Runtimes before 6.0 name no threads, and a suspended one has no finalizer thread yet.
-        let named = RuntimeVersion::new(&facts.version).major() >= 6;
-        for number in (0..(*threads).max(WORKER)).filter(|number| *number != FINALIZER || facts.running) {
+        let named = RuntimeVersion::new(version).major() >= 6;
+        for number in (0..(*threads).max(WORKER)).filter(|number| *number != FINALIZER || !suspended) {
             let name = match number {
                 1 if named => ".NET EventPipe",
                 FINALIZER if named => ".NET Finalizer",
@@ -77,9 +77,9 @@ impl ProcTree {
     /// Writes the current CPU time in clock ticks, all of it for the first worker, and resident memory in bytes.
     pub(super) fn tick(&self, facts: &Facts, cpu_ticks: u64, rss_bytes: u64) -> io::Result<()> {
         let dir = self.0.join(facts.pid.to_string());
-        let (comm, pages) = (comm(facts), rss_bytes / 4096);
+        let (comm, pages) = (comm(&facts.member), rss_bytes / 4096);
         replace(&dir, "stat", &stat(facts, facts.pid, &comm, cpu_ticks, pages))?;
-        let worker = facts.pid + WORKER.min(facts.threads.saturating_sub(1));
+        let worker = facts.pid + WORKER.min(facts.member.threads.saturating_sub(1));
         let task = dir.join("task").join(worker.to_string());
         if task.is_dir() {
             replace(&task, "stat", &stat(facts, worker, ".NET TP Worker", cpu_ticks, pages))?;
@@ -94,13 +94,13 @@ fn thread(dir: &Path, facts: &Facts, number: u32, name: &str) -> io::Result<()> 
     let task = dir.join("task").join(tid.to_string());
     fs::create_dir_all(&task)?;
     fs::write(task.join("comm"), format!("{name}\n"))?;
-    fs::write(task.join("status"), format!("Name:\t{name}\nUid:\t{0}\t{0}\t{0}\t{0}\nNSpid:\t{tid}\n", facts.uid))?;
+    fs::write(task.join("status"), format!("Name:\t{name}\nUid:\t{0}\t{0}\t{0}\t{0}\nNSpid:\t{tid}\n", facts.member.uid))?;
     fs::write(task.join("stat"), stat(facts, tid, name, 0, 0))
 }
 
 /// Returns the `stat` line of a process or thread.
 fn stat(facts: &Facts, id: u32, comm: &str, cpu_ticks: u64, pages: u64) -> String {
-    let Facts { pid, threads, started, .. } = facts;
+    let Facts { pid, started, member: Member { threads, .. }, .. } = facts;
     format!(
         "{id} ({comm}) S 1 {pid} {pid} 0 -1 4194304 0 0 0 0 {cpu_ticks} 0 0 0 20 0 {threads} 0 {started} 0 {pages} 18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
     )
@@ -114,8 +114,8 @@ fn replace(dir: &Path, name: &str, text: &str) -> io::Result<()> {
 }
 
 /// Returns the kernel's short name: the first 15 characters of the executable's file name.
-fn comm(facts: &Facts) -> String {
-    let program = facts.command.first().map_or("dotnet", String::as_str);
+fn comm(member: &Member) -> String {
+    let program = member.command.first().map_or("dotnet", String::as_str);
     program.rsplit('/').next().unwrap_or(program).chars().take(15).collect()
 }
 
@@ -127,17 +127,9 @@ mod tests {
     fn process_has_the_stated_number_of_threads() {
         let folder = tempfile::tempdir().unwrap();
         let tree = ProcTree::create(folder.path().to_owned(), 0).unwrap();
-        let facts = Facts {
-            pid: 100,
-            ns_pid: 100,
-            uid: 1,
-            started: 1,
-            command: vec!["/usr/bin/dotnet".to_owned()],
-            version: "9.0.7".to_owned(),
-            threads: 9,
-            container: None,
-            running: false,
-        };
+        let mut member = Member::quiet("Web");
+        (member.threads, member.suspended) = (9, true);
+        let facts = Facts { pid: 100, ns_pid: 100, started: 1, member };
         let tasks = || fs::read_dir(folder.path().join("100/task")).unwrap().count();
         tree.add(&facts, folder.path(), folder.path()).unwrap();
         assert_eq!(tasks(), 8, "managed code does not run yet");

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::facts::{Facts, TICKS};
+use super::fleet::{Facts, Member, TICKS};
 
 #[derive(Debug)]
 pub(super) struct ProcTree {
@@ -27,19 +27,19 @@ impl ProcTree {
     }
 
     pub(super) fn add(&self, facts: &Facts, _: &Path, socket: &Path) -> io::Result<()> {
-        let Facts { ns_pid, uid, threads, command, .. } = facts;
+        let Facts { ns_pid, member: Member { uid, threads, command, container, suspended, .. }, .. } = facts;
         let user = match uid {
             0 => "Administrator",
             1001 => "batch",
             _ => "app",
         };
         let (started, socket) = (self.boot_unix_s + facts.started / TICKS, socket.to_string_lossy());
-        let container = facts.container.as_deref().map(|id| id.get(..12).unwrap_or(id)).unwrap_or_default();
+        let container = container.as_deref().map(|id| id.get(..12).unwrap_or(id)).unwrap_or_default();
         let text = format!(
             "started = {started}\nns_pid = {ns_pid}\nuid = {uid}\nuser = \"{user}\"\nthreads = {threads}\ncommand = {command:?}\ncontainer = {container:?}\nsocket = {socket:?}\n"
         );
         self.tick(facts, 0, 0)?;
-        if facts.running {
+        if !suspended {
             self.run(facts)?;
         }
         fs::write(self.path(facts, "toml"), text)
