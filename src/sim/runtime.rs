@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
@@ -12,7 +13,7 @@ use tokio::time::sleep;
 use super::handle::{Handle, is_user_events_data};
 use super::requested::Requested;
 use super::spec::{Fault, Spec};
-use super::stream::Stream;
+use super::stream::{Source, Stream};
 use crate::assembly::{Assembly, StartupHook};
 use crate::ipc::{
     Command, CommandCode, Destination, DumpKind, EnvironmentBlock, Failure, Hresult, PerfMapKind, Reply, SessionId, TargetPath, Variable,
@@ -162,12 +163,14 @@ impl Runtime {
                 self.suspended.send_replace(!self.awaited.is_empty());
                 done
             }
-            Command::GenerateCoreDump { path, kind, .. } | Command::GenerateCoreDump2 { path, kind, .. } => {
-                self.dump(&path, kind).await.map_or_else(|_| Answer::Failure(Hresult::FAIL.into()), |()| done)
-            }
-            Command::GenerateCoreDump3 { path, kind, .. } => match self.dump(&path, kind).await {
+            Command::GenerateCoreDump { path, kind, .. }
+            | Command::GenerateCoreDump2 { path, kind, .. }
+            | Command::GenerateCoreDump3 { path, kind, .. } => match self.dump(&path, kind).await {
                 Ok(()) => done,
-                Err(message) => Answer::Failure(Failure { hresult: Hresult::FAIL, message: Some(message) }),
+                Err(message) => {
+                    let message = (code == CommandCode::GenerateCoreDump3).then_some(message);
+                    Answer::Failure(Failure { hresult: Hresult::FAIL, message })
+                }
             },
             Command::EnablePerfMap { kind } => {
                 self.perf_map(kind);
@@ -183,13 +186,8 @@ impl Runtime {
             }
             Command::DisablePerfMap | Command::StartupProfiler { .. } => done,
             Command::AttachProfiler { .. } if self.is_suspended() => Answer::Failure(Hresult::NOT_YET_AVAILABLE.into()),
-            Command::AttachProfiler { path, .. } => {
-                if PathBuf::from(path.as_str()).exists() {
-                    done
-                } else {
-                    Answer::Failure(Hresult::MODULE_NOT_FOUND.into())
-                }
-            }
+            Command::AttachProfiler { path, .. } if Path::new(path.as_str()).exists() => done,
+            Command::AttachProfiler { .. } => Answer::Failure(Hresult::MODULE_NOT_FOUND.into()),
             Command::StopTracing { session } => {
                 self.stop(session.0).await;
                 Answer::Success(code, Reply::Session(session), Vec::new())
@@ -212,21 +210,18 @@ impl Runtime {
     pub(super) fn trace_to_user_events(&mut self, code: CommandCode, handle: Option<Handle>) -> Answer {
         match handle {
             None => Answer::Failure(Hresult::BAD_ENCODING.into()),
-            Some(handle) if is_user_events_data(&handle) => {
-                let suspended = self.suspended.subscribe();
-                self.open(code, |stop, drained| Stream::silent(suspended, stop, drained))
-            }
+            // Nothing is sent over the connection.
+            Some(handle) if is_user_events_data(&handle) => self.open(code, Source::Canned(Arc::default())),
             Some(_) => Answer::Failure(Hresult::FAIL.into()),
         }
     }
 
     fn start(&mut self, code: CommandCode, requested: Requested) -> Answer {
-        let (spec, suspended) = (self.spec.clone(), self.suspended.subscribe());
-        self.open(code, |stop, drained| Stream::new(&spec, requested, suspended, stop, drained))
+        self.open(code, Source::new(&self.spec, requested))
     }
 
     /// Opens a session if the limit is not reached.
-    fn open(&mut self, code: CommandCode, stream: impl FnOnce(oneshot::Receiver<()>, oneshot::Sender<()>) -> Stream) -> Answer {
+    fn open(&mut self, code: CommandCode, source: Source) -> Answer {
         self.sessions.retain(|_, session| matches!(session.drained.try_recv(), Err(oneshot::error::TryRecvError::Empty)));
         if self.sessions.len() >= MAX_SESSIONS {
             return Answer::Failure(Hresult::FAIL.into());
@@ -236,7 +231,8 @@ impl Runtime {
         let (stop, stopped) = oneshot::channel();
         let (drain, drained) = oneshot::channel();
         self.sessions.insert(id, Session { stop: Some(stop), drained });
-        Answer::Stream(Box::new(Starting { code, id, stream: stream(stopped, drain) }))
+        let stream = Stream::new(&self.spec, source, self.suspended.subscribe(), stopped, drain);
+        Answer::Stream(Box::new(Starting { code, id, stream }))
     }
 
     /// Starts streaming an accepted session.
@@ -271,12 +267,13 @@ impl Runtime {
 
     fn perf_map(&self, kind: PerfMapKind) {
         let pid = self.spec.pid;
-        let names = match kind {
-            PerfMapKind::All => vec![format!("perf-{pid}.map"), format!("perfinfo-{pid}.map"), format!("jit-{pid}.dump")],
-            PerfMapKind::PerfMap => vec![format!("perf-{pid}.map"), format!("perfinfo-{pid}.map")],
-            PerfMapKind::JitDump => vec![format!("jit-{pid}.dump")],
+        let names = [format!("perf-{pid}.map"), format!("perfinfo-{pid}.map"), format!("jit-{pid}.dump")];
+        let files = match kind {
+            PerfMapKind::All => &names[..],
+            PerfMapKind::PerfMap => &names[..2],
+            PerfMapKind::JitDump => &names[2..],
         };
-        for name in names {
+        for name in files {
             // A runtime that cannot write its perf map still reports success.
             let _ = std::fs::write(self.folder.join(name), "7f0000001000 40 void [Simulated] Program::Main()\n");
         }

@@ -17,10 +17,9 @@ use super::handle;
 use super::port::PortConnection;
 use super::runtime::{Answer, CommandChannel, Runtime};
 use super::spec::{Fault, Spec};
-use super::tolerated::{self, DecodedRequest};
+use super::tolerated;
 use crate::ipc::{
-    Advertise, BufferMb, Command, CommandCode, Destination, Failure, FrameError, HEADER_BYTES, Hresult, LegacyRequest, MAX_MESSAGE,
-    Message, Reply,
+    Advertise, BufferMb, Command, CommandCode, Destination, Failure, FrameError, HEADER_BYTES, Hresult, LegacyRequest, MAX_MESSAGE, Message,
 };
 use crate::net::stream::{Listener, Stream};
 
@@ -103,7 +102,7 @@ async fn serve(listener: Listener, mut port_connection: Option<PortConnection>, 
         let request = match read_request(&mut connection, runtime.major()).await {
             Ok(request) => request,
             Err(hresult) => {
-                let _ = send(&mut connection, &runtime, &failure(hresult)).await;
+                let _ = send(&mut connection, &runtime, &Answer::Failure(hresult.into()).bytes()).await;
                 continue;
             }
         };
@@ -112,18 +111,16 @@ async fn serve(listener: Listener, mut port_connection: Option<PortConnection>, 
             return;
         }
         let code = CommandCode::of(message.set, message.id).filter(|code| code.since() <= runtime.major());
-        let read = code.map(|_| tolerated::read(&message));
-        let answer = match &read {
+        let answer = match code.map(|_| tolerated::read(&message)) {
             // 3.1 ignores the command id in the profiler set: it decodes every command as an attach.
             None if message.set == PROFILER && runtime.major() < 5 => Answer::Failure(Hresult::BAD_ENCODING.into()),
             None => Answer::Failure(Hresult::UNKNOWN_COMMAND.into()),
-            Some(DecodedRequest::Command(
+            Some(Ok(
                 command @ (Command::CollectTracing5 { session: Destination::UserEvents(_) }
                 | Command::CollectTracing6 { session: Destination::UserEvents(_) }),
             )) => runtime.trace_to_user_events(command.code(), handle::receive(&connection).await),
-            Some(DecodedRequest::Command(command)) => runtime.answer(command.clone(), channel).await,
-            Some(DecodedRequest::Ignored(code)) => Answer::Success(*code, Reply::Done, Vec::new()),
-            Some(DecodedRequest::Refused(failure)) => Answer::Failure(failure.clone()),
+            Some(Ok(command)) => runtime.answer(command, channel).await,
+            Some(Err(answer)) => answer,
         };
         if runtime.has_crashed() && code != Some(CommandCode::ResumeRuntime) {
             return;
@@ -132,12 +129,12 @@ async fn serve(listener: Listener, mut port_connection: Option<PortConnection>, 
         if runtime.has_crashed() {
             return;
         }
-        match (answer, read) {
+        match (answer, code) {
             (Answer::Stream(stream), _) if sent.is_ok() => runtime.stream(connection, *stream),
             // The connection stays open after an unknown profiler command, and since .NET 9 after a session request that cannot be decoded.
             (Answer::Failure(_), None) if runtime.major() >= 5 && message.set == PROFILER => leaked.push(connection),
-            (Answer::Failure(Failure { hresult: Hresult::BAD_ENCODING, .. }), Some(_))
-                if runtime.major() >= 9 && code.is_some_and(CommandCode::starts_session) =>
+            (Answer::Failure(Failure { hresult: Hresult::BAD_ENCODING, .. }), Some(code))
+                if runtime.major() >= 9 && code.starts_session() =>
             {
                 leaked.push(connection);
             }
@@ -209,10 +206,6 @@ async fn send(connection: &mut Stream, runtime: &Runtime, bytes: &[u8]) -> io::R
         }
         _ => connection.write_all(bytes).await,
     }
-}
-
-fn failure(hresult: Hresult) -> Vec<u8> {
-    Answer::Failure(hresult.into()).bytes()
 }
 
 /// Handles a connection like a preview of .NET Core 3.0: one read, then an answer of eight bytes, or none.

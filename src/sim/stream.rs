@@ -31,39 +31,31 @@ pub(super) struct Stream {
     answer_first: bool,
 }
 
-enum Source {
+pub(super) enum Source {
     Program(Box<Program>),
     Canned(Arc<[u8]>),
+}
+
+impl Source {
+    pub(super) fn new(spec: &Spec, requested: Requested) -> Self {
+        match &spec.script {
+            Script::Program(rates) => Self::Program(Box::new(Program::new(spec, *rates, requested))),
+            Script::Canned(bytes) => Self::Canned(bytes.clone()),
+        }
+    }
 }
 
 impl Stream {
     pub(super) fn new(
         spec: &Spec,
-        requested: Requested,
+        source: Source,
         suspended: watch::Receiver<bool>,
         stop: oneshot::Receiver<()>,
         drained: oneshot::Sender<()>,
     ) -> Self {
-        let source = match &spec.script {
-            Script::Program(rates) => Source::Program(Box::new(Program::new(spec, *rates, requested))),
-            Script::Canned(bytes) => Source::Canned(bytes.clone()),
-        };
         let cut = if let Some(Fault::CutStream(bytes)) = spec.fault { Some(bytes) } else { None };
         let ignores_stop = spec.fault == Some(Fault::IgnoreStop);
         Self { source, suspended, stop, drained: Some(drained), cut, ignores_stop, answer_first: spec.major() < 5 }
-    }
-
-    /// Creates a session that sends nothing over the connection.
-    pub(super) fn silent(suspended: watch::Receiver<bool>, stop: oneshot::Receiver<()>, drained: oneshot::Sender<()>) -> Self {
-        Self {
-            source: Source::Canned(Arc::default()),
-            suspended,
-            stop,
-            drained: Some(drained),
-            cut: None,
-            ignores_stop: false,
-            answer_first: false,
-        }
     }
 
     /// Streams to the end. If the reader disconnects, it ends at the next write, as in a real runtime.

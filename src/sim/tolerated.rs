@@ -3,40 +3,35 @@
 //! The codec refuses them, as a strict server would. This module reproduces the behavior seen on real runtimes 3.1, 9 and 10.
 
 use super::runtime::Answer;
-use crate::ipc::{Command, CommandCode, Failure, HEADER_BYTES, Hresult, Message, SessionId};
+use crate::ipc::{Command, CommandCode, Failure, HEADER_BYTES, Hresult, Message, Reply, SessionId};
 
-/// Handling of a request for a supported command.
-pub(super) enum DecodedRequest {
-    Command(Command),
-    /// Does nothing, and reports success.
-    Ignored(CommandCode),
-    Refused(Failure),
-}
-
-/// Decodes a request as a runtime does.
-pub(super) fn read(message: &Message<'_>) -> DecodedRequest {
+/// Decodes a request for a supported command as a runtime does.
+///
+/// # Errors
+/// The answer to an invalid request, which has no effect.
+pub(super) fn read(message: &Message<'_>) -> Result<Command, Answer> {
     use CommandCode as Code;
     let refused = match Command::decode(message) {
-        Ok(command) => return DecodedRequest::Command(command),
+        Ok(command) => return Ok(command),
         Err(hresult) => hresult,
     };
-    match CommandCode::of(message.set, message.id) {
+    Err(match CommandCode::of(message.set, message.id) {
         // A runtime reads past the end of the payload.
         Some(Code::StopTracing) if !message.payload.is_empty() => {
             let mut id = [0; 8];
             id[..message.payload.len()].copy_from_slice(message.payload);
-            DecodedRequest::Command(Command::StopTracing { session: SessionId(u64::from_le_bytes(id)) })
+            return Ok(Command::StopTracing { session: SessionId(u64::from_le_bytes(id)) });
         }
         // A runtime sets a variable without a name, or with one that cannot be read back.
         Some(code @ Code::SetEnvironmentVariable) if refused == Hresult::INVALID_ARGUMENT && message.payload[..4] != [0; 4] => {
-            DecodedRequest::Ignored(code)
+            Answer::Success(code, Reply::Done, Vec::new())
         }
         // This reply has a message field, which is empty.
         Some(Code::GenerateCoreDump3) if refused == Hresult::FAIL => {
-            DecodedRequest::Refused(Failure { hresult: refused, message: Some(String::new()) })
+            Answer::Failure(Failure { hresult: refused, message: Some(String::new()) })
         }
-        _ => DecodedRequest::Refused(refused.into()),
-    }
+        _ => Answer::Failure(refused.into()),
+    })
 }
 
 /// Encodes an answer. If a command without payload was sent with one, the answer consists of that payload and the memory after it.
