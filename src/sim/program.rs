@@ -288,17 +288,21 @@ impl Program {
             11..=12 => (&[3, 1, 0][..], true),
             _ => (&[7, 6, 0][..], false),
         };
-        let frames: Vec<u64> = stack.iter().map(|method| METHODS[*method].address + 0x18).collect();
-        let stack = self.encoder.stack(&frames);
+        let stack = self.stack(stack);
         let payload = if managed { 2_u32 } else { 1 }.to_le_bytes();
         // Samples are written by the sampler's thread, with the id of the sampled thread.
         self.event(Kind::Sample, time, thread, self.pid + 2, stack, &payload);
     }
 
     fn write_with_stack(&mut self, kind: Kind, time: i64, thread: u64, stack: &[usize], payload: &[u8]) {
-        let frames: Vec<u64> = stack.iter().map(|method| METHODS[*method].address + 0x18).collect();
-        let stack = self.encoder.stack(&frames);
+        let stack = self.stack(stack);
         self.write(kind, time, thread, stack, payload);
+    }
+
+    /// Encodes a stack of these methods.
+    fn stack(&mut self, methods: &[usize]) -> u32 {
+        let frames: Vec<u64> = methods.iter().map(|method| METHODS[*method].address + 0x18).collect();
+        self.encoder.stack(&frames)
     }
 
     fn write(&mut self, kind: Kind, time: i64, thread: u64, stack: u32, payload: &[u8]) {

@@ -5,7 +5,6 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
@@ -196,13 +195,6 @@ async fn send(connection: &mut Stream, runtime: &Runtime, bytes: &[u8]) -> io::R
         Some(Fault::Late(time)) => {
             sleep(*time).await;
             connection.write_all(bytes).await
-        }
-        Some(Fault::ByteByByte) => {
-            for byte in bytes {
-                connection.write_all(&[*byte]).await?;
-                sleep(Duration::from_millis(1)).await;
-            }
-            Ok(())
         }
         _ => connection.write_all(bytes).await,
     }

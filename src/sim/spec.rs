@@ -72,7 +72,6 @@ pub enum Fault {
     CutReply(usize),
     /// Answers after this delay.
     Late(Duration),
-    ByteByByte,
     /// Reports strings with escape sequences.
     HostileText,
     /// Crashes after this many bytes of a stream.
