@@ -1,5 +1,6 @@
 //! Snapshots of a live stream: at most twice a second, and using only a small share of the time.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -22,7 +23,7 @@ pub(super) struct LiveSnapshots {
     begun: Option<Instant>,
     /// When the next snapshot is due.
     due: Option<Instant>,
-    /// Earlier counts, oldest first, in the order of [`Live`].
+    /// Earlier counts, oldest first, each sorted by kind.
     earlier: VecDeque<(Instant, Vec<EventCount>)>,
 }
 
@@ -63,20 +64,7 @@ impl LiveSnapshots {
 
     /// The most frequent events with their rates.
     fn events(&mut self, live: &Live, now: Instant) -> Vec<EventRate> {
-        let mut counts = live.throughput().counts();
-        if counts.len() > RecordingAnalysis::EVENTS {
-            // The remaining events keep their order.
-            let mut most: Vec<u64> = counts.iter().map(|event| event.count).collect();
-            most.compact_sort_by_key(|count| std::cmp::Reverse(*count));
-            let least = most[RecordingAnalysis::EVENTS - 1];
-            // Several kinds may have the smallest count, and not all of them fit.
-            let mut room = RecordingAnalysis::EVENTS - most.partition_point(|count| *count > least);
-            counts.retain(|event| {
-                let fits = event.count > least || event.count == least && room > 0;
-                room -= usize::from(fits && event.count == least);
-                fits
-            });
-        }
+        let mut counts = most_frequent(live);
         while self.earlier.get(1).is_some_and(|(then, _)| now.duration_since(*then) >= SPAN) {
             self.earlier.pop_front();
         }
@@ -87,11 +75,19 @@ impl LiveSnapshots {
         };
         let known = |event: &EventCount| before.binary_search_by(|other| order(other, event)).map_or(0, |at| before[at].count);
         let rate = |event: &EventCount| event.count.saturating_sub(known(event)) as f64 / seconds;
-        let mut rates: Vec<_> = counts.iter().map(|event| EventRate { event: event.clone(), rate: rate(event) }).collect();
-        rates.compact_sort_by_key(|rate| std::cmp::Reverse(rate.event.count));
+        let rates = counts.iter().map(|event| EventRate { event: event.clone(), rate: rate(event) }).collect();
+        counts.compact_sort_by(order);
         self.earlier.push_back((now, counts));
         rates
     }
+}
+
+/// Returns the most frequent events, in this order.
+pub(super) fn most_frequent(live: &Live) -> Vec<EventCount> {
+    let mut counts = live.throughput().counts();
+    counts.compact_sort_by_key(|event| Reverse(event.count));
+    counts.truncate(RecordingAnalysis::EVENTS);
+    counts
 }
 
 #[cfg(test)]

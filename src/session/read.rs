@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::cpu::{known_wait, without_idle_waits};
 use super::cpu_sample_file::read_cpu_samples;
 use super::heap_file::heap_facts;
+use super::live_snapshots::most_frequent;
 use super::recorded::RecordedFile;
 use crate::analysis::{KernelSamples, Live, RecordedCpuTime, SampledMethods, ThreadTimes};
 use crate::model::{CpuThread, CpuTime, EventRate, FileContents, FileKind, RecordingAnalysis, SafeText, Span, TraceFile};
@@ -105,11 +106,8 @@ fn recorded_thread(times: &ThreadTimes) -> CpuThread {
 
 /// The most frequent events, with their rates over the whole duration.
 fn events(live: &Live, duration: Duration) -> Vec<EventRate> {
-    let mut counts = live.throughput().counts();
-    counts.compact_sort_by_key(|event| Reverse(event.count));
-    counts.truncate(RecordingAnalysis::EVENTS);
     let seconds = duration.as_secs_f64().max(0.001);
-    counts.into_iter().map(|event| EventRate { rate: event.count as f64 / seconds, event }).collect()
+    most_frequent(live).into_iter().map(|event| EventRate { rate: event.count as f64 / seconds, event }).collect()
 }
 
 #[cfg(test)]
