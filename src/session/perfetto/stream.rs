@@ -1,7 +1,7 @@
 //! One process of a recording: its EventPipe session, and a thread that converts the stream to packets.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use foldhash::HashMap;
@@ -19,6 +19,7 @@ use crate::nettrace::{DecodeError, Decoder, Limits, Sink, Thread, ThreadId};
 use crate::perfetto::chunk::WriterId;
 use crate::perfetto::producer::packets;
 use crate::session::plan::StartError;
+use crate::session::progress::Slot;
 use crate::session::trace_session::{CHUNK, Cut, EventStream, StopLimit, TraceSession};
 
 /// Interval between repeated descriptions. Older ones may have been overwritten if the service has a ring buffer.
@@ -56,17 +57,17 @@ pub(in crate::session) struct Inlet {
 /// Thread names of a process by thread id, read every second until dropped.
 #[derive(Debug)]
 pub(in crate::session) struct ThreadNames {
-    seen: Arc<Mutex<HashMap<u64, SafeText>>>,
+    /// The last reading, until it is taken.
+    seen: Slot<HashMap<u64, SafeText>>,
     task: JoinHandle<()>,
 }
 
 impl ThreadNames {
     pub(in crate::session) async fn of(client: Client) -> Self {
-        let seen = Arc::<Mutex<_>>::default();
+        let seen = Slot::default();
         // /proc can be slow. A panic in it is reported by the panic hook.
-        let read = |client: Client, names: Arc<Mutex<_>>| async move {
-            let read = move || *names.lock().unwrap_or_else(PoisonError::into_inner) = client.thread_names();
-            let _ = tokio::task::spawn_blocking(read).await;
+        let read = |client: Client, names: Slot<_>| async move {
+            let _ = tokio::task::spawn_blocking(move || names.put(client.thread_names())).await;
         };
         read(client.clone(), seen.clone()).await;
         let names = seen.clone();
@@ -77,11 +78,6 @@ impl ThreadNames {
             }
         });
         Self { seen, task }
-    }
-
-    /// Takes the names of the last reading.
-    fn take(&self) -> HashMap<u64, SafeText> {
-        std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -187,7 +183,7 @@ impl Converter {
     /// # Errors
     /// If the bytes are not a valid event stream; later bytes are then useless.
     pub(in crate::session) fn feed(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
-        for (thread, name) in self.names.take() {
+        for (thread, name) in self.names.seen.take().unwrap_or_default() {
             if self.named.get(&thread) == Some(&name) || self.named.len() >= MAX_NAMED_THREADS {
                 continue;
             }
