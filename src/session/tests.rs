@@ -76,9 +76,14 @@ impl Bench {
     }
 }
 
-async fn has_events(recorder: &Recorder) {
+/// Waits until a snapshot of the recording satisfies a condition, and returns it.
+async fn until(recorder: &Recorder, is_so: impl FnMut(&Recording) -> bool) -> Recording {
     let mut progress = recorder.progress();
-    timeout(STEP_TIMEOUT, progress.wait_for(|recording| recording.events > 0)).await.unwrap().unwrap();
+    timeout(STEP_TIMEOUT, progress.wait_for(is_so)).await.unwrap().unwrap().clone()
+}
+
+async fn has_events(recorder: &Recorder) {
+    until(recorder, |recording| recording.events > 0).await;
 }
 
 fn outcome(recording: &Recording) -> &Outcome {
@@ -100,9 +105,7 @@ fn read(file: &Path) -> (Ending, u64, u64) {
 async fn stopped_recording_is_complete_and_counted() {
     let bench = bench(spec());
     let recorder = bench.start(bench.plan()).await;
-    let mut progress = recorder.progress();
-    let moving = progress.wait_for(|recording| recording.phase == Phase::Recording && recording.events > 10);
-    timeout(Duration::from_secs(5), moving).await.unwrap().unwrap();
+    until(&recorder, |recording| recording.phase == Phase::Recording && recording.events > 10).await;
     assert!(!bench.file().exists() && bench.dir.path().join("a.nettrace.partial").exists());
     recorder.stop();
     let recording = recorder.finished().await;
@@ -117,9 +120,7 @@ async fn stopped_recording_is_complete_and_counted() {
 async fn events_are_analyzed_while_recording() {
     let bench = bench(spec());
     let recorder = bench.start(bench.plan()).await;
-    let mut progress = recorder.progress();
-    let seen = |recording: &Recording| recording.analysis.as_ref().is_some_and(|analysis| analysis.snapshot.totals.events > 0);
-    timeout(Duration::from_secs(5), progress.wait_for(seen)).await.unwrap().unwrap();
+    until(&recorder, |recording| recording.analysis.as_ref().is_some_and(|analysis| analysis.snapshot.totals.events > 0)).await;
     recorder.stop();
     let recording = recorder.finished().await;
     let analysis = recording.analysis.as_deref().unwrap();
@@ -128,7 +129,7 @@ async fn events_are_analyzed_while_recording() {
     assert!(analysis.events.is_sorted_by(|a, b| a.event.count >= b.event.count));
 
     let recorder = bench.start(Plan { analyzed: false, file: bench.dir.path().join("b.nettrace"), ..bench.plan() }).await;
-    timeout(Duration::from_secs(5), recorder.progress().wait_for(|recording| recording.events > 10)).await.unwrap().unwrap();
+    until(&recorder, |recording| recording.events > 10).await;
     recorder.stop();
     assert_eq!(recorder.finished().await.analysis, None);
 }
@@ -140,7 +141,6 @@ async fn names_of_older_methods_are_resolved_while_recording() {
     let sampler = Provider::new("Microsoft-DotNETCore-SampleProfiler", 0, Level::Informational).unwrap();
     let plan = Plan { config: SessionConfig::new(sampler.into()), ..bench.plan() };
     let recorder = bench.start(plan).await;
-    let mut progress = recorder.progress();
     let named = |recording: &Recording| {
         let samples = |analysis: &Arc<RecordingAnalysis>| {
             let counts = analysis.profile.count(SampleFilter::ALL);
@@ -148,7 +148,7 @@ async fn names_of_older_methods_are_resolved_while_recording() {
         };
         recording.phase == Phase::Recording && recording.analysis.as_ref().is_some_and(samples)
     };
-    let recording = timeout(Duration::from_secs(60), progress.wait_for(named)).await.unwrap().unwrap().clone();
+    let recording = until(&recorder, named).await;
     assert!(matches!(recording.names, MethodNameResolution::Found { methods: 8, .. }), "{:?}", recording.names);
     recorder.stop();
     let recording = recorder.finished().await;
@@ -157,7 +157,7 @@ async fn names_of_older_methods_are_resolved_while_recording() {
 
     // If all samples have names, no names are requested.
     let recorder = bench.start(Plan { file: bench.dir.path().join("b.nettrace"), ..bench.plan() }).await;
-    timeout(Duration::from_secs(60), recorder.progress().wait_for(|recording| recording.elapsed.as_secs() >= 3)).await.unwrap().unwrap();
+    until(&recorder, |recording| recording.elapsed.as_secs() >= 3).await;
     recorder.stop();
     assert_eq!(recorder.finished().await.names, MethodNameResolution::NotStarted);
 }
@@ -169,15 +169,14 @@ async fn event_filter_selects_the_recent_events() {
     let plan = bench.plan();
     let filter = plan.event_filter.clone();
     let recorder = bench.start(plan).await;
-    let mut progress = recorder.progress();
     let kinds = |recording: &Recording| {
         let events = recording.analysis.as_ref().map(|analysis| analysis.recent.events.as_slice()).unwrap_or_default();
         events.iter().map(|(event, _)| event.kind.provider.clone()).collect::<std::collections::BTreeSet<_>>()
     };
-    timeout(Duration::from_secs(60), progress.wait_for(|recording| kinds(recording).len() > 1)).await.unwrap().unwrap();
+    until(&recorder, |recording| kinds(recording).len() > 1).await;
     filter.put("demo-web item".to_owned());
     let chosen = |recording: &Recording| kinds(recording).into_iter().eq(["Demo-Web".to_owned()]);
-    let recording = timeout(Duration::from_secs(60), progress.wait_for(chosen)).await.unwrap().unwrap().clone();
+    let recording = until(&recorder, chosen).await;
     let (event, stack) = &recording.analysis.as_ref().unwrap().recent.events[0];
     let names: Vec<_> = event.payload.fields().map(|(name, _)| name).collect();
     assert_eq!((event.kind.name.as_str(), &names[..], stack.len()), ("Item", &["id", "name", "value"][..], 3));
@@ -225,9 +224,7 @@ async fn a_session_that_does_not_stop_can_be_abandoned() {
     let recorder = bench.start(bench.plan()).await;
     has_events(&recorder).await;
     recorder.stop();
-    let mut progress = recorder.progress();
-    let stopping = progress.wait_for(|recording| matches!(recording.phase, Phase::Stopping { .. }));
-    timeout(Duration::from_secs(2), stopping).await.unwrap().unwrap();
+    until(&recorder, |recording| matches!(recording.phase, Phase::Stopping { .. })).await;
     recorder.abandon();
     let recording = timeout(Duration::from_secs(2), recorder.finished()).await.unwrap();
     let Outcome { complete, file, trouble, .. } = outcome(&recording);
@@ -290,8 +287,7 @@ async fn several_recordings_of_one_process_run_in_parallel() {
     first.stop();
     assert!(outcome(&first.finished().await).complete);
     let so_far = second.progress().borrow().events;
-    let mut progress = second.progress();
-    timeout(STEP_TIMEOUT, progress.wait_for(|recording| recording.events > so_far)).await.unwrap().unwrap();
+    until(&second, |recording| recording.events > so_far).await;
     second.stop();
     let second = second.finished().await;
     assert!(outcome(&second).complete);

@@ -86,9 +86,7 @@ async fn flight_recorder_writes_its_buffer_on_stop() {
     let bench = bench(Spec { script: Script::Program(rates), ..spec() });
     let keep = Some(RetentionLimits { bytes: RetentionLimits::MIN_BYTES, span: None });
     let recorder = bench.start(Plan { keep, ..bench.plan() }).await;
-    let mut progress = recorder.progress();
-    let overflowed = |recording: &Recording| recording.bytes > 3 * RetentionLimits::MIN_BYTES;
-    timeout(Duration::from_secs(60), progress.wait_for(overflowed)).await.unwrap().unwrap();
+    until(&recorder, |recording| recording.bytes > 3 * RetentionLimits::MIN_BYTES).await;
     let partial = bench.dir.path().join("a.nettrace.partial");
     assert_eq!(partial.metadata().unwrap().len(), 0, "it is written at the end");
     let segments = || {
@@ -96,6 +94,7 @@ async fn flight_recorder_writes_its_buffer_on_stop() {
         files.filter(|file| file.to_str().is_some_and(|file| file.contains("a.nettrace.partial.0"))).collect::<Vec<_>>()
     };
     assert!((8..=20).contains(&segments().len()), "{:?}", segments());
+    let progress = recorder.progress();
     let kept = progress.borrow().kept.unwrap();
     assert!(kept.bytes < 2 * RetentionLimits::MIN_BYTES && kept.span > Duration::ZERO, "{kept:?}");
     let seen = progress.borrow().events;

@@ -52,11 +52,6 @@ impl Service {
     }
 }
 
-async fn until(recorder: &Recorder, is_so: impl FnMut(&Recording) -> bool) -> Recording {
-    let mut progress = recorder.progress();
-    timeout(STEP_TIMEOUT, progress.wait_for(is_so)).await.unwrap().unwrap().clone()
-}
-
 /// Whether events of both kinds have arrived, and enough of them.
 fn has_both_kinds(recording: &Recording) -> bool {
     recording.scheduling == Some(Scheduling::Recording)

@@ -15,7 +15,7 @@ pub(super) fn flood() -> Script {
 async fn stopped(fault: Fault, stop_limit: StopLimit) -> (Recording, Bench) {
     let bench = bench(Spec { fault: Some(fault), script: flood(), ..spec() });
     let recorder = bench.start(Plan { stop_limit, ..bench.plan() }).await;
-    timeout(STEP_TIMEOUT, recorder.progress().wait_for(|recording| recording.bytes > 100_000)).await.unwrap().unwrap();
+    until(&recorder, |recording| recording.bytes > 100_000).await;
     recorder.stop();
     let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.expect("it goes on for ever");
     (recording, bench)
@@ -93,7 +93,7 @@ async fn a_lost_file_is_reported() {
     for replace in [false, true] {
         let bench = bench(spec());
         let recorder = bench.start(bench.plan()).await;
-        timeout(STEP_TIMEOUT, recorder.progress().wait_for(|recording| recording.events > 0)).await.unwrap().unwrap();
+        has_events(&recorder).await;
         let partial = bench.dir.path().join("a.nettrace.partial");
         std::fs::rename(&partial, bench.dir.path().join("elsewhere")).unwrap();
         if replace {

@@ -52,7 +52,7 @@ async fn perf_map_files_are_found() {
 async fn a_refused_stop_is_reported() {
     let bench = bench(Spec { script: limits::flood(), ..spec() });
     let recorder = bench.start(bench.plan()).await;
-    timeout(STEP_TIMEOUT, recorder.progress().wait_for(|recording| recording.bytes > 0)).await.unwrap().unwrap();
+    until(&recorder, |recording| recording.bytes > 0).await;
     std::fs::remove_file(bench.runtime.socket()).unwrap();
     std::os::unix::net::UnixListener::bind(bench.runtime.socket())
         .map(|listener| {
