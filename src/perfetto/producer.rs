@@ -85,24 +85,24 @@ impl Initialized {
 }
 
 /// A data source to be registered. It reports its start and stop, and writes its incremental state again on request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DataSource {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DataSource<'a> {
     /// Name used by configurations.
-    pub name: String,
+    pub name: &'a str,
     /// Categories that it can record: name and description.
-    pub categories: Vec<(String, String)>,
+    pub categories: &'a [(&'a str, &'a str)],
 }
 
-impl DataSource {
+impl DataSource<'_> {
     /// Encodes the arguments of `RegisterDataSource`.
     pub fn encode(&self) -> Vec<u8> {
         Message::encode(|request| {
             request.message(1, |descriptor| {
-                descriptor.text(1, &self.name);
+                descriptor.text(1, self.name);
                 // will_notify_on_stop, will_notify_on_start, handles_incremental_state_clear
                 [2, 3, 4].into_iter().for_each(|flag| descriptor.uint(flag, 1));
                 descriptor.message(6, |events| {
-                    for (name, description) in &self.categories {
+                    for (name, description) in self.categories {
                         events.message(1, |category| {
                             category.text(1, name);
                             category.text(2, description);

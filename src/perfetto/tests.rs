@@ -183,7 +183,7 @@ fn unknown(message: &mut Message<'_>, number: u32, kind: u8, payload: &[u8]) {
 
 #[test]
 fn s1_s8_data_source_descriptor_lists_its_features() {
-    let source = DataSource { name: "dotnet".to_owned(), categories: vec![("gc".to_owned(), "pauses".to_owned())] };
+    let source = DataSource { name: "dotnet", categories: &[("gc", "pauses")] };
     let bytes = source.encode();
     let (1, descriptor) = fields(&bytes).next().unwrap().unwrap() else { panic!("no descriptor") };
     let numbers: Vec<_> = fields(descriptor.bytes().unwrap()).map(|field| field.unwrap().0).collect();

@@ -147,7 +147,7 @@ fn producer(traced: &Traced, source: &str, page: u64, memory: u64) -> (Client, u
     });
     assert!(client.ask("InitializeConnection", hello).success);
     let commands = client.call("GetAsyncCommand", Vec::new());
-    assert!(client.ask("RegisterDataSource", DataSource { name: source.to_owned(), categories: Vec::new() }.encode()).success);
+    assert!(client.ask("RegisterDataSource", DataSource { name: source, categories: &[] }.encode()).success);
     (client, commands)
 }
 
@@ -236,7 +236,7 @@ fn p8_unknown_services_and_methods_are_rejected() {
 fn p9_a_producer_is_initialized_first_and_once() {
     let Some(traced) = Traced::start() else { return };
     let mut client = Client::bind(&sockets(traced.place())[0].1, "ProducerPort").unwrap();
-    let source = DataSource { name: "early".to_owned(), categories: Vec::new() }.encode();
+    let source = DataSource { name: "early", categories: &[] }.encode();
     let hello = Initialize { name: "p9".to_owned(), version: String::new(), page: PageSize::DEFAULT, memory: 262_144 }.encode();
     assert_eq!(client.ask("RegisterDataSource", source.clone()), REFUSED);
     assert!(client.ask("InitializeConnection", hello.clone()).success);

@@ -33,6 +33,17 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_RECORDINGS: usize = 16;
 /// Name of the data source.
 const DATA_SOURCE: &str = "dotnet";
+/// Its categories of events, and their descriptions.
+const CATEGORIES: [(&str, &str); 8] = [
+    ("gc", "GC pauses, background GCs, heap sizes"),
+    ("exception", "Exceptions thrown, with stacks"),
+    ("lock", "Lock contention"),
+    ("jit", "JIT-compiled methods"),
+    ("threadpool", "Thread pool workers and starvation"),
+    ("activity", "Requests and other activities, from start to stop"),
+    ("log", "ILogger messages"),
+    ("loader", "Loaded assemblies"),
+];
 
 /// Options of [`serve`].
 #[derive(Debug)]
@@ -170,7 +181,9 @@ impl Producer {
         }
         let connection = &mut producer.connection;
         connection.call(Method::GetAsyncCommand, Vec::new(), Token::Command)?;
-        connection.ask(Method::RegisterDataSource, data_source(name).encode(), Token::Registered, REPLY_TIMEOUT).await?;
+        connection
+            .ask(Method::RegisterDataSource, DataSource { name, categories: &CATEGORIES }.encode(), Token::Registered, REPLY_TIMEOUT)
+            .await?;
         Ok(producer)
     }
 
@@ -368,19 +381,4 @@ async fn relay(instance: u64, inlet: Inlet, inlets: mpsc::Sender<Inlet>, mut sto
     report(ProducerReport::Started { instance, processes: Vec::new(), troubles: Vec::new() });
     stopped(&mut stop).await;
     report(ProducerReport::Ended { instance, packets: tally.counts() });
-}
-
-fn data_source(name: &str) -> DataSource {
-    let categories = [
-        ("gc", "GC pauses, background GCs, heap sizes"),
-        ("exception", "Exceptions thrown, with stacks"),
-        ("lock", "Lock contention"),
-        ("jit", "JIT-compiled methods"),
-        ("threadpool", "Thread pool workers and starvation"),
-        ("activity", "Requests and other activities, from start to stop"),
-        ("log", "ILogger messages"),
-        ("loader", "Loaded assemblies"),
-    ];
-    let categories = categories.into_iter().map(|(name, about)| (name.to_owned(), about.to_owned())).collect();
-    DataSource { name: name.to_owned(), categories }
 }
