@@ -12,7 +12,7 @@ use crate::net::client::Client;
 use crate::net::{ExchangeError, untraceable};
 
 /// Timeout of a dump. The target stays paused until the dump is written, so giving up earlier would not help it.
-pub const DUMP_TIMEOUT: Duration = Duration::from_secs(3600);
+const DUMP_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// How long the file may stay unchanged before a stall is reported. The `createdump` of 3.1 occasionally hangs when it is started while a
 /// thread is being created.
@@ -79,7 +79,7 @@ pub async fn dump(
 ) -> Result<Dumped, DumpError> {
     let path = PathBuf::from(request.path.as_str());
     let here = reachable_path(process, &path);
-    if is_there(&here) {
+    if here.symlink_metadata().is_ok() {
         return Err(DumpError::Exists(here));
     }
     let begun = Instant::now();
@@ -121,10 +121,6 @@ fn advice_on_stall(process: &Process, writer: Option<u32>) -> String {
         )
     });
     format!("the dump of {name} has made no progress for {} s{advice}", STALL_TIMEOUT.as_secs())
-}
-
-fn is_there(path: &Path) -> bool {
-    path.symlink_metadata().is_ok()
 }
 
 #[cfg(test)]

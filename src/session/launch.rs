@@ -34,7 +34,7 @@ use crate::net::ExchangeError;
 use crate::net::child;
 use crate::net::client::Client;
 use crate::net::discovery::Sources;
-use crate::net::port::{ConnectedRuntime, Port, PortError};
+use crate::net::port::{Port, PortError};
 use crate::net::stream::address_in;
 
 /// If no runtime has connected after this time, the program probably has none.
@@ -109,10 +109,6 @@ pub struct Launched {
 }
 
 impl Launched {
-    fn waiting(runtime: ConnectedRuntime) -> Self {
-        Self { key: runtime.key(), client: runtime.client, assembly: None, missed: None }
-    }
-
     /// Resumes the runtime if it is suspended.
     ///
     /// # Errors

@@ -112,8 +112,12 @@ impl RecordedFile {
     /// # Errors
     /// If the operating system denies it.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
+        Self::of(path, File::open(path))
+    }
+
+    fn of(path: &Path, opened: io::Result<File>) -> Result<Self, ReadError> {
         let path = path.to_owned();
-        match File::open(&path) {
+        match opened {
             Ok(file) => Ok(Self { path, file }),
             Err(error) => Err(ReadError::Open { path, error }),
         }
@@ -144,11 +148,7 @@ impl RecordedFile {
             true => Ok(file),
             false => Err(io::ErrorKind::Unsupported.into()),
         });
-        let path = path.to_owned();
-        match opened {
-            Ok(file) => Ok(Self { path, file }),
-            Err(error) => Err(ReadError::Open { path, error }),
-        }
+        Self::of(path, opened)
     }
 
     /// Reads the facts in the file's header.

@@ -81,7 +81,7 @@ impl Recorder {
         log::note(format_args!("recording of process {} has begun, {}", plan.key.pid, output.partial().display()));
         let (request, requests) = watch::channel(StopRequest::None);
         let mut recording = plan.starting();
-        recording.notes.extend(session.downgrades().iter().map(ToString::to_string));
+        recording.notes.extend(session.downgrades.iter().map(ToString::to_string));
         recording.cpu_unavailable = cpu_unavailable;
         let (publish, published) = watch::channel(recording.clone());
         let mut ticks = interval(Recording::STEP);
@@ -105,7 +105,7 @@ impl Recorder {
             stopping: None,
         };
         let task = tokio::spawn(driver.run(pump, output));
-        Ok(Self { session: session.id(), request, progress: published, task })
+        Ok(Self { session: session.id, request, progress: published, task })
     }
 
     /// The runtime's session id, unique while the session exists.

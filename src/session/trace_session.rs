@@ -45,10 +45,6 @@ impl StopLimit {
     pub const RUNDOWN: Self = Self { time: Duration::from_secs(60), bytes: 64 << 20 };
     /// For a session without rundown: most runtimes need a few milliseconds. Buffered events are still sent.
     pub const NO_RUNDOWN: Self = Self { time: Duration::from_secs(5), bytes: 16 << 20 };
-
-    fn most(self, received: u64) -> u64 {
-        received.saturating_add(received / 4).saturating_add(self.bytes)
-    }
 }
 
 /// How long a stream may continue after its stop was refused: a process that is exiting refuses, and closes its streams a moment later.
@@ -92,9 +88,10 @@ pub enum Unfinished {
 #[derive(Debug)]
 pub(super) struct TraceSession {
     client: Client,
-    id: SessionId,
-    /// Requested features that are not available.
-    downgrades: Vec<Downgrade>,
+    /// The runtime's session id, unique while the session exists.
+    pub(super) id: SessionId,
+    /// Requested features that are not available in this runtime.
+    pub(super) downgrades: Vec<Downgrade>,
     /// A second handle to the stream, for closing it.
     closer: Closer,
     received: AtomicU64,
@@ -151,16 +148,6 @@ impl TraceSession {
         Ok((this, EventStream { stream: session.stream, end }))
     }
 
-    /// The runtime's session id, unique while the session exists.
-    pub(super) fn id(&self) -> SessionId {
-        self.id
-    }
-
-    /// Requested features that are not available in this runtime.
-    pub(super) fn downgrades(&self) -> &[Downgrade] {
-        &self.downgrades
-    }
-
     /// Waits for the end of the stream, whichever side closes it.
     pub(super) async fn ended(&self) {
         // The sender lives as long as `self`.
@@ -188,7 +175,9 @@ impl TraceSession {
 
     /// Requests the stop and waits for the answer, the end of the stream, or the time limit. Returns the error if the request failed.
     pub(super) async fn request_stop(&self, limit: StopLimit) -> Option<ExchangeError> {
-        self.limit(limit);
+        // From now on, whether or not the runtime has received the request.
+        let before = *self.before.get_or_init(|| self.received.load(Ordering::Relaxed));
+        self.most.fetch_min(before.saturating_add(before / 4).saturating_add(limit.bytes), Ordering::Relaxed);
         tokio::select! {
             biased;
             // After the end of the stream, the request must not be sent any more.
@@ -199,12 +188,6 @@ impl TraceSession {
                 None
             }
         }
-    }
-
-    /// Limits the bytes from now on, whether or not the runtime has received the stop request.
-    fn limit(&self, limit: StopLimit) {
-        let before = *self.before.get_or_init(|| self.received.load(Ordering::Relaxed));
-        self.most.fetch_min(limit.most(before), Ordering::Relaxed);
     }
 
     /// Closes the stream and records the reason. Data in the socket is still read.
@@ -280,7 +263,7 @@ impl EventStream {
     }
 
     /// Reads and discards everything.
-    pub(super) async fn drain(mut self) {
+    pub(super) async fn drain(&mut self) {
         let mut buffer = vec![0; 16 << 10];
         while let Ok(1..) = self.read(&mut buffer).await {}
     }

@@ -77,16 +77,15 @@ impl KernelSession {
 
     /// The runtime's session id.
     pub fn id(&self) -> SessionId {
-        self.session.id()
+        self.session.id
     }
 
     /// Waits for a reason to end the session: a request, the end of the duration, or the exit of the target.
     pub async fn wait_for_stop(&mut self, stop: impl Future<Output = ()>, duration: Option<Duration>) -> StoppedBy {
-        let target_exit = async { while let Ok(1..) = self.stream.read(&mut [0; 64]).await {} };
         tokio::select! {
             () = stop => StoppedBy::Interrupt,
             () = sleep(duration.unwrap_or(Duration::MAX)) => StoppedBy::Duration,
-            () = target_exit => StoppedBy::TargetExit,
+            () = self.stream.drain() => StoppedBy::TargetExit,
         }
     }
 
@@ -94,7 +93,7 @@ impl KernelSession {
     ///
     /// # Errors
     /// [`Unfinished`]: the runtime did not confirm the stop.
-    pub async fn end(self) -> Result<(), Unfinished> {
+    pub async fn end(mut self) -> Result<(), Unfinished> {
         let mut drained = pin!(self.stream.drain());
         let refusal = tokio::select! {
             biased;

@@ -36,8 +36,7 @@ pub(in crate::session) async fn resume_others(
             if own.is_some() {
                 // It may hold a connection to the same runtime, which serves no other client until that is closed.
                 without_port = None;
-            }
-            if own.is_none() {
+            } else {
                 others.fetch_add(1, Ordering::Relaxed);
             }
             tokio::spawn(async move {
@@ -47,7 +46,10 @@ pub(in crate::session) async fn resume_others(
                 }
                 match own {
                     // A dropped receiver means that the program is about to be ended.
-                    Some(connected) => drop(connected.send(Launched::waiting(runtime))),
+                    Some(connected) => {
+                        let key = runtime.key();
+                        drop(connected.send(Launched { client: runtime.client, key, assembly: None, missed: None }));
+                    }
                     None => drop(runtime.client.run(&ipc::Command::ResumeRuntime).await),
                 }
             });
