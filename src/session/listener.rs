@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::task::JoinHandle;
 
 use super::plan::StartError;
-use super::trace_session::{CHUNK, Cut, EventStream, StopLimit, TraceSession, Unfinished};
+use super::trace_session::{EventStream, StopLimit, TraceSession, Unfinished};
 use crate::ipc::SessionConfig;
 use crate::net::client::Client;
 use crate::net::stream::BlockingStream;
@@ -30,8 +30,8 @@ impl<S: Sink + Send + 'static> Listener<S> {
         let (session, stream) = TraceSession::open(client, config, most).await?;
         let stream = stream.into_blocking().map_err(StartError::Handle)?;
         let sink = Arc::new(Mutex::new(sink));
-        let (listened, to) = (Arc::clone(&session), Arc::clone(&sink));
-        let reading = tokio::task::spawn_blocking(move || listen(stream, &listened, &*to));
+        let to = Arc::clone(&sink);
+        let reading = tokio::task::spawn_blocking(move || listen(stream, &*to));
         Ok(Self { session, sink, reading: Some(reading) })
     }
 
@@ -80,16 +80,10 @@ impl<S> Drop for Listener<S> {
 }
 
 /// Feeds a stream to a sink until it ends or cannot be decoded.
-fn listen(mut stream: EventStream<BlockingStream>, session: &TraceSession, sink: &Mutex<dyn Sink + Send>) -> Ending {
+fn listen(mut stream: EventStream<BlockingStream>, sink: &Mutex<dyn Sink + Send>) -> Ending {
     // `dyn Sink` shares the decoder instantiation that reads files.
     let lock = || sink.lock().unwrap_or_else(PoisonError::into_inner);
     let mut decoder = Decoder::new(Limits::LIVE);
-    let mut buffer = vec![0; CHUNK];
-    while let Ok(count @ 1..) = stream.read(&mut buffer) {
-        if let Err(error) = decoder.feed(&buffer[..count], &mut (&mut *lock() as &mut dyn Sink)) {
-            session.cut(Cut::Undecodable(error));
-            break;
-        }
-    }
+    stream.feed_all(|bytes| decoder.feed(bytes, &mut (&mut *lock() as &mut dyn Sink)));
     decoder.finish(&mut (&mut *lock() as &mut dyn Sink))
 }

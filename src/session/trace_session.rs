@@ -275,6 +275,17 @@ impl EventStream {
 }
 
 impl EventStream<BlockingStream> {
+    /// Feeds everything until the stream ends. The session is cut if the bytes cannot be decoded.
+    pub(super) fn feed_all(&mut self, mut feed: impl FnMut(&[u8]) -> Result<(), DecodeError>) {
+        let mut buffer = vec![0; CHUNK];
+        while let Ok(count @ 1..) = self.read(&mut buffer) {
+            if let Err(error) = feed(&buffer[..count]) {
+                self.end.0.cut(Cut::Undecodable(error));
+                break;
+            }
+        }
+    }
+
     /// Blocks until bytes arrive; returns 0 at the end of the stream, and when the byte limit is reached.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         use std::io::Read;

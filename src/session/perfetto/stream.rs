@@ -20,7 +20,7 @@ use crate::perfetto::chunk::WriterId;
 use crate::perfetto::producer::packets;
 use crate::session::plan::StartError;
 use crate::session::progress::Slot;
-use crate::session::trace_session::{CHUNK, Cut, EventStream, StopLimit, TraceSession};
+use crate::session::trace_session::{EventStream, StopLimit, TraceSession};
 
 /// Interval between repeated descriptions. Older ones may have been overwritten if the service has a ring buffer.
 const DESCRIPTION_INTERVAL: Duration = Duration::from_secs(10);
@@ -140,13 +140,7 @@ impl Stream {
 
 /// Converts a stream, blocking until it ends.
 fn convert(mut stream: EventStream<BlockingStream>, session: &TraceSession, mut converter: Converter) {
-    let mut buffer = vec![0; CHUNK];
-    while let Ok(count @ 1..) = stream.read(&mut buffer) {
-        if let Err(error) = converter.feed(&buffer[..count]) {
-            session.cut(Cut::Undecodable(error));
-            break;
-        }
-    }
+    stream.feed_all(|bytes| converter.feed(bytes));
     // Ends the session now, although conversion may still have work to do.
     drop(stream);
     converter.finish(session);
