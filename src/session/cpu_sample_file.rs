@@ -8,7 +8,7 @@ use super::recorded::{ReadError, RecordedFile};
 use crate::analysis::{RecordedCpuTime, SampledMethods};
 use crate::export::{Batch, SampleStream};
 use crate::model::Span;
-use crate::nettrace::{Decoder, Limits, TraceHeader};
+use crate::nettrace::{Decoder, Ending, Limits, TraceHeader};
 
 /// Maximum distance between the starts of the two files, in nanoseconds: beyond it they belong to different recordings.
 const MAX_START_DIFFERENCE_NS: u64 = 60_000_000_000;
@@ -59,8 +59,8 @@ pub(super) struct SampleReader<'a> {
     should_continue: &'a dyn Fn() -> bool,
     /// The buffer of the latest piece.
     done: Option<Vec<u8>>,
-    is_over: bool,
-    is_complete: bool,
+    /// How the stream ends, once it has ended.
+    ending: Option<Ending>,
 }
 
 impl<'a> SampleReader<'a> {
@@ -71,7 +71,7 @@ impl<'a> SampleReader<'a> {
     pub(super) fn new(sample_file: &'a mut CpuSampleFile, should_continue: &'a dyn Fn() -> bool) -> Result<Self, ReadError> {
         let pieces = Pieces::new(sample_file.recorded.rewind()?, Limits::default());
         let decoder = Decoder::new(Limits::default());
-        Ok(Self { header: sample_file.header, pieces, decoder, should_continue, done: None, is_over: false, is_complete: false })
+        Ok(Self { header: sample_file.header, pieces, decoder, should_continue, done: None, ending: None })
     }
 }
 
@@ -81,21 +81,20 @@ impl SampleStream for SampleReader<'_> {
     }
 
     fn refill(&mut self, batch: &mut Batch) -> bool {
-        while batch.is_empty() && !self.is_over {
+        while batch.is_empty() && self.ending.is_none() {
             let done = self.done.take();
             let piece = if (self.should_continue)() { self.pieces.next(done).ok().flatten() } else { None };
             self.done =
                 piece.and_then(|piece| self.decoder.feed_scanned(&piece.bytes, piece.scanned, batch).is_ok().then_some(piece.bytes));
             if self.done.is_none() {
-                let ending = self.decoder.finish(batch);
-                (self.is_over, self.is_complete) = (true, ending.is_complete());
+                self.ending = Some(self.decoder.finish(batch));
             }
         }
         !batch.is_empty()
     }
 
     fn is_complete(&self) -> bool {
-        self.is_complete
+        self.ending.as_ref().is_some_and(Ending::is_complete)
     }
 }
 
