@@ -113,7 +113,8 @@ pub(super) async fn serve_processes(host: &Host, arguments: ServePerfetto) -> Re
     selected.warnings.iter().for_each(print::message);
     let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
     let stop = watch::Sender::new(false);
-    let serving = serve(ServeOptions { address: None, settings, directory: host.directory()? }, stop.subscribe(), report_progress);
+    let options = ServeOptions { address: None, settings, directory: host.directory()? };
+    let serving = serve(options, stop.subscribe(), Box::new(report_progress));
     tokio::pin!(serving);
     let exit = tokio::select! {
         served = &mut serving => return Ok(served.map(|()| Exit::Done).map_err(anyhow::Error::from)?),

@@ -32,7 +32,7 @@ impl Producer {
             // The receiver is gone once the dashboard has quit.
             let send = async |msg| drop(inbox.send(msg).await);
             let (reports, mut reported) = mpsc::unbounded_channel();
-            let serving = session::serve(serve, stopped, move |report| drop(reports.send(report)));
+            let serving = session::serve(serve, stopped, Box::new(move |report| drop(reports.send(report))));
             let reporting = async {
                 while let Some(report) = reported.recv().await {
                     send(Msg::Producer { ticket, report }).await;

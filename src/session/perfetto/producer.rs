@@ -56,6 +56,9 @@ pub struct ServeOptions {
     pub directory: Directory,
 }
 
+/// Receives the progress of a producer.
+pub(super) type Report = dyn Fn(ProducerReport) + Send + Sync;
+
 /// Purpose of a call, which identifies its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token {
@@ -69,7 +72,7 @@ enum Token {
 ///
 /// # Errors
 /// If the environment names no socket.
-pub async fn serve(serve: ServeOptions, mut stop: watch::Receiver<bool>, report: impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
+pub async fn serve(serve: ServeOptions, mut stop: watch::Receiver<bool>, report: Box<Report>) -> Result<(), PerfettoError> {
     let ServeOptions { address, settings, directory } = serve;
     let address = super::address_or_default(address, Port::Producer)?;
     let supply = PacketSource::Sessions { settings, directory: Arc::new(Mutex::new(directory)) };
@@ -83,7 +86,7 @@ pub async fn serve(serve: ServeOptions, mut stop: watch::Receiver<bool>, report:
             Ok(mut producer) => {
                 (pause, last) = (RECONNECT_DELAYS.0, None);
                 report(ProducerReport::Connected(producer.connection.address().to_string().into()));
-                match producer.run(&mut stop, &report).await {
+                match producer.run(&mut stop, &*report).await {
                     Ok(()) => return Ok(()),
                     Err(error) => error,
                 }
@@ -198,7 +201,7 @@ impl Producer {
     }
 
     /// Runs until `stop`, then ends recordings properly. An error ends them, too.
-    pub(super) async fn run(&mut self, stop: &mut watch::Receiver<bool>, report: &impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
+    pub(super) async fn run(&mut self, stop: &mut watch::Receiver<bool>, report: &Report) -> Result<(), PerfettoError> {
         let mut stopping = stop.clone();
         let run = async {
             loop {
@@ -225,7 +228,7 @@ impl Producer {
     }
 
     /// Waits for the next event and handles it.
-    async fn handle_next(&mut self, report: &impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
+    async fn handle_next(&mut self, report: &Report) -> Result<(), PerfettoError> {
         self.commit()?;
         self.troubles.drain(..).for_each(|trouble| report(ProducerReport::Trouble(trouble.into())));
         let waits_since = self.commits.waits_since().filter(|since| self.silent_since != Some(*since));
@@ -248,7 +251,7 @@ impl Producer {
         self.troubles.push(format!("{silent}; packets it does not accept are dropped and counted"));
     }
 
-    fn report_progress(&mut self, report: &impl Fn(ProducerReport)) {
+    fn report_progress(&mut self, report: &Report) {
         self.progress = Instant::now() + PROGRESS_INTERVAL;
         for (instance, running) in &mut self.recordings {
             let packets = running.tally.counts();
@@ -300,8 +303,6 @@ impl Producer {
                 let tally = Arc::<Tally>::default();
                 self.recordings.insert(instance, Running { stop, restart, tally: tally.clone(), reported: PacketCounts::default() });
                 let events = self.events.0.clone();
-                // The receiver may have been dropped.
-                let report = move |event| drop(events.send(event));
                 match &self.supply {
                     PacketSource::Sessions { settings, directory } => {
                         let recording = ServiceRecording {
@@ -312,14 +313,15 @@ impl Producer {
                             work: self.work.0.clone(),
                             writers: self.writers.clone(),
                             tally,
+                            events,
                         };
-                        tokio::spawn(recording.run(control, report));
+                        tokio::spawn(recording.run(control));
                     }
                     PacketSource::Stream(inlets) => {
                         let work = self.work.0.clone();
                         let Some(outlet) = Outlet::new(&self.writers, configuration.target_buffer, work) else { return Ok(()) };
                         let inlet = Inlet { outlet, restart: control.restart, tally: tally.clone() };
-                        tokio::spawn(relay(instance, inlet, inlets.clone(), control.stop, report));
+                        tokio::spawn(relay(instance, inlet, inlets.clone(), control.stop, events));
                     }
                 }
             }
@@ -358,7 +360,7 @@ impl Producer {
     }
 
     /// Handles and passes on the report of a recording.
-    fn note(&mut self, event: ProducerReport, report: &impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
+    fn note(&mut self, event: ProducerReport, report: &Report) -> Result<(), PerfettoError> {
         match event {
             ProducerReport::Started { instance, .. } => self.notify(Method::NotifyDataSourceStarted, instance)?,
             ProducerReport::Ended { instance, .. } => {
@@ -374,11 +376,18 @@ impl Producer {
 }
 
 /// Passes the inlet to the stream's reader, and reports the recording's start and stop.
-async fn relay(instance: u64, inlet: Inlet, inlets: mpsc::Sender<Inlet>, mut stop: watch::Receiver<bool>, report: impl Fn(ProducerReport)) {
+async fn relay(
+    instance: u64,
+    inlet: Inlet,
+    inlets: mpsc::Sender<Inlet>,
+    mut stop: watch::Receiver<bool>,
+    events: mpsc::UnboundedSender<ProducerReport>,
+) {
     let tally = inlet.tally.clone();
     // If the reader has ended, there are no packets.
     let _ = inlets.send(inlet).await;
-    report(ProducerReport::Started { instance, processes: Vec::new(), troubles: Vec::new() });
+    // The receiver is gone if the connection is closed.
+    let _ = events.send(ProducerReport::Started { instance, processes: Vec::new(), troubles: Vec::new() });
     stopped(&mut stop).await;
-    report(ProducerReport::Ended { instance, packets: tally.counts() });
+    let _ = events.send(ProducerReport::Ended { instance, packets: tally.counts() });
 }

@@ -51,11 +51,13 @@ pub(super) struct ServiceRecording {
     /// Next free writer number.
     pub(super) writers: Arc<AtomicU16>,
     pub(super) tally: Arc<Tally>,
+    /// Receives reports of the start and end.
+    pub(super) events: mpsc::UnboundedSender<ProducerReport>,
 }
 
 impl ServiceRecording {
-    /// Records until the stop signal. Calls `report` when the recording has started and when it has ended.
-    pub(super) async fn run(self, mut control: Control, report: impl Fn(ProducerReport)) {
+    /// Records until the stop signal.
+    pub(super) async fn run(self, mut control: Control) {
         let instance = self.instance;
         let (streams, mut troubles) = match self.open(&mut control).await {
             Ok(opened) => opened,
@@ -72,13 +74,14 @@ impl ServiceRecording {
         let troubles: Vec<_> = troubles.into_iter().map(SafeText::from).collect();
         self.note(&troubles);
         let processes = streams.iter().map(|(name, _)| SafeText::new(name)).collect();
-        report(ProducerReport::Started { instance, processes, troubles });
+        // The receiver is gone if the connection is closed.
+        let _ = self.events.send(ProducerReport::Started { instance, processes, troubles });
         control.stopped().await;
         let limit = StopLimit { time: self.time_to_stop(), ..StopLimit::RUNDOWN };
         let mut stopping: JoinSet<()> = streams.into_iter().map(|(_, stream)| stream.stop(limit)).collect();
         // A panic in a task is reported by the panic hook.
         while stopping.join_next().await.is_some() {}
-        report(ProducerReport::Ended { instance, packets: self.tally.counts() });
+        let _ = self.events.send(ProducerReport::Ended { instance, packets: self.tally.counts() });
     }
 
     fn time_to_stop(&self) -> Duration {

@@ -50,7 +50,7 @@ impl Bench {
         };
         let (reports, stop) = (bench.reports.clone(), bench.stop.subscribe());
         bench.serving = Some(tokio::spawn(async move {
-            serve(serve_this, stop, |report| reports.lock().unwrap().push(report)).await.unwrap();
+            serve(serve_this, stop, Box::new(move |report| reports.lock().unwrap().push(report))).await.unwrap();
         }));
         bench
     }
