@@ -28,10 +28,8 @@ const SLICE: usize = 50;
 pub struct ConsumerBehavior {
     /// Whether the kernel's data source is registered.
     pub has_kernel: bool,
-    /// Whether kernel events are delivered.
-    pub has_kernel_events: bool,
-    /// Number of buffer reads after which no more kernel events are delivered.
-    pub kernel_readings: Option<usize>,
+    /// Number of buffer reads in which kernel events are delivered.
+    pub kernel_readings: usize,
     /// Number of overwritten bytes in the buffer of .NET events.
     pub overwritten: u64,
     /// Number of packets that the producer of kernel events dropped.
@@ -210,10 +208,9 @@ impl Consumer {
         let mut packets = self.service.until(|_| true).await.packets().unwrap_or_default();
         let new = packets.split_off(self.sent_packets.min(packets.len()));
         self.sent_packets += new.len();
-        let has_kernel_events = self.behavior.has_kernel_events && self.behavior.kernel_readings.is_none_or(|most| self.readings < most);
+        let kernel = (self.readings < self.behavior.kernel_readings)
+            .then(|| Message::encode(|packet| packet.message(1, |bundle| bundle.message(2, |event| event.uint(1, 5)))));
         self.readings += 1;
-        let kernel =
-            has_kernel_events.then(|| Message::encode(|packet| packet.message(1, |bundle| bundle.message(2, |event| event.uint(1, 5)))));
         for packet in kernel.iter().chain(&new) {
             let slices = packet.chunks(SLICE).count();
             for (number, slice) in packet.chunks(SLICE).enumerate() {

@@ -17,7 +17,7 @@ struct Service {
 
 /// A well-behaved service with kernel events.
 fn with_kernel_events() -> ConsumerBehavior {
-    ConsumerBehavior { has_kernel: true, has_kernel_events: true, ..ConsumerBehavior::default() }
+    ConsumerBehavior { has_kernel: true, kernel_readings: usize::MAX, ..ConsumerBehavior::default() }
 }
 
 fn service(behavior: ConsumerBehavior) -> Service {
@@ -121,7 +121,7 @@ async fn missing_and_lost_data_is_reported_and_the_rest_recorded() {
 
 #[tokio::test]
 async fn end_of_kernel_scheduling_data_is_reported() {
-    let service = service(ConsumerBehavior { kernel_readings: Some(2), ..with_kernel_events() });
+    let service = service(ConsumerBehavior { kernel_readings: 2, ..with_kernel_events() });
     let recorder = service.start().await;
     until(&recorder, has_both_kinds).await;
     service.consumer.until(|seen| seen.calls.iter().filter(|call| **call == "ReadBuffers").count() >= 4).await;
