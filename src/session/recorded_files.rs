@@ -46,12 +46,11 @@ mod tests {
     use super::super::read::trace_file;
     use super::*;
     use crate::export::{DumpInfo, HeapGraph};
-    use crate::nettrace::{Encoder, TraceHeader};
+    use crate::nettrace::TraceHeader;
+    use crate::session::tests::empty_trace;
 
     fn trace(pid: u32) -> Vec<u8> {
-        let mut encoder = Encoder::new(TraceHeader { process_id: pid, ..TraceHeader::default() });
-        encoder.end();
-        encoder.take()
+        empty_trace(TraceHeader { process_id: pid, ..TraceHeader::default() })
     }
 
     #[test]

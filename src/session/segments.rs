@@ -107,15 +107,10 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::session::tests::file_names;
 
     #[cfg(target_os = "linux")]
     mod linux;
-
-    fn names(folder: &Path) -> Vec<String> {
-        let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
 
     #[test]
     fn segment_files_are_removed_once_dropped_or_released() {
@@ -124,14 +119,14 @@ mod tests {
         for segment in [b"one".as_slice(), b"two", b"three"] {
             segments.put(segment).unwrap();
         }
-        assert_eq!(names(folder.path()), ["a.partial.0001", "a.partial.0002", "a.partial.0003"]);
+        assert_eq!(file_names(folder.path()), ["a.partial.0001", "a.partial.0002", "a.partial.0003"]);
         segments.drop_oldest();
         assert_eq!(segments.take_oldest().unwrap(), b"two");
-        assert_eq!(names(folder.path()), ["a.partial.0002", "a.partial.0003"], "there is always one of it");
+        assert_eq!(file_names(folder.path()), ["a.partial.0002", "a.partial.0003"], "there is always one of it");
         assert_eq!(segments.take_oldest().unwrap(), b"three");
-        assert_eq!(names(folder.path()), ["a.partial.0003"]);
+        assert_eq!(file_names(folder.path()), ["a.partial.0003"]);
         segments.release();
-        assert!(names(folder.path()).is_empty());
+        assert!(file_names(folder.path()).is_empty());
     }
 
     #[test]
@@ -147,7 +142,7 @@ mod tests {
         let words = segments.take_oldest().unwrap_err();
         assert!(words.contains("a.0002 cannot be read") && words.contains("replaced by another file"), "{words}");
         segments.release();
-        assert_eq!(names(folder.path()), ["a.0001", "a.0002"]);
+        assert_eq!(file_names(folder.path()), ["a.0001", "a.0002"]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::net::client::{Client, Session};
 use crate::net::endpoint::Endpoint;
 use crate::net::stream::address_in;
 use crate::net::test_stream::{self, Peer};
-use crate::nettrace::{Decoder, Ending, Limits, RetentionLimits};
+use crate::nettrace::{Decoder, Encoder, Ending, Limits, RetentionLimits, TraceHeader};
 use crate::sim::{Fault, Rates, Script, Simulated, Spec};
 
 mod flight;
@@ -35,6 +35,20 @@ mod linux;
 
 /// Time limit of each step, for a busy machine.
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Returns a complete stream without events.
+pub(super) fn empty_trace(header: TraceHeader) -> Vec<u8> {
+    let mut encoder = Encoder::new(header);
+    encoder.end();
+    encoder.take()
+}
+
+/// Returns the sorted names of the files in a folder.
+pub(super) fn file_names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
 
 struct Bench {
     dir: tempfile::TempDir,

@@ -183,9 +183,7 @@ fn recordings_from_before_and_after_a_restart_are_refused() {
             process_id: 42,
             ..TraceHeader::default()
         };
-        let mut encoder = Encoder::new(header);
-        encoder.end();
-        std::fs::write(&path, encoder.take()).unwrap();
+        std::fs::write(&path, empty_trace(header)).unwrap();
         path
     };
     let first = recording("1", 100, Some(1_000_000));

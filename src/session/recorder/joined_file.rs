@@ -97,14 +97,14 @@ mod tests {
     use super::*;
     use crate::analysis::CpuStack;
     use crate::export::CpuTrace;
-    use crate::nettrace::{Encoder, ThreadId, TraceHeader};
+    use crate::nettrace::{ThreadId, TraceHeader};
+    use crate::session::tests::{empty_trace, file_names};
 
     /// Creates a recording without events, and three samples next to it.
     fn files(folder: &Path) -> (OutputFile, PathBuf) {
         let (output, mut file) = OutputFile::create(&folder.join("a.nettrace")).unwrap();
-        let mut encoder = Encoder::new(TraceHeader { process_id: 42, ..TraceHeader::default() });
-        encoder.end();
-        io::Write::write_all(&mut file, &encoder.take()).unwrap();
+        let header = TraceHeader { process_id: 42, ..TraceHeader::default() };
+        io::Write::write_all(&mut file, &empty_trace(header)).unwrap();
         let mut trace = CpuTrace::new(&TraceHeader::default(), 42, "shop");
         let sample = |at| CpuStack { thread: ThreadId::of(43), at, kernel: &[], user: &[0x1010], missing: None };
         (1..=3).for_each(|at| trace.sample(&sample(at)));
@@ -113,12 +113,6 @@ mod tests {
         let samples = folder.join("a.cpu.nettrace");
         std::fs::write(&samples, bytes).unwrap();
         (output, samples)
-    }
-
-    fn names(folder: &Path) -> Vec<String> {
-        let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
     }
 
     #[test]
@@ -136,7 +130,7 @@ mod tests {
         let (output, samples) = files(folder.path());
         let JoinedFile { output, bytes, samples } = JoinedFile::join(output, &samples, 0, &mut |_, _| true).unwrap();
         let file = output.persist().unwrap();
-        assert_eq!((samples, file.metadata().unwrap().len(), names(folder.path())), (3, bytes, vec!["a.nettrace".to_owned()]));
+        assert_eq!((samples, file.metadata().unwrap().len(), file_names(folder.path())), (3, bytes, vec!["a.nettrace".to_owned()]));
     }
 
     #[test]
@@ -150,7 +144,7 @@ mod tests {
             assert!(trouble.is_none_or(|trouble| trouble.contains(words.unwrap())));
             output.persist().unwrap();
             assert_eq!(
-                (names(folder.path()), std::fs::read(&samples).unwrap()),
+                (file_names(folder.path()), std::fs::read(&samples).unwrap()),
                 (vec!["a.cpu.nettrace".to_owned(), "a.nettrace".to_owned()], before)
             );
         }

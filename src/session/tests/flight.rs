@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::*;
 use crate::analysis::{NativeFunction, Origin, Symbols};
-use crate::nettrace::{Encoder, Metadata, NewEvent, TraceHeader};
+use crate::nettrace::{Metadata, NewEvent};
 
 const RARE: u64 = 10;
 const COMMON: u64 = 1000;

@@ -1,7 +1,7 @@
 //! Limits that hold regardless of the other side's behavior.
 
 use super::*;
-use crate::nettrace::{Encoder, Metadata, NewEvent, TraceHeader};
+use crate::nettrace::{Metadata, NewEvent};
 use crate::session::listener::Listener;
 use crate::session::trace_session::{Cut, Unfinished};
 use tokio::time::sleep;

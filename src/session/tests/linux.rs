@@ -79,9 +79,7 @@ fn links_to_a_file_resolve_to_one_path() {
     let [real, link] = ["real", "link"].map(|name| folder.path().join(name));
     std::fs::create_dir(&real).unwrap();
     std::os::unix::fs::symlink(&real, &link).unwrap();
-    let mut encoder = crate::nettrace::Encoder::new(crate::nettrace::TraceHeader::default());
-    encoder.end();
-    std::fs::write(real.join("a.nettrace"), encoder.take()).unwrap();
+    std::fs::write(real.join("a.nettrace"), empty_trace(TraceHeader::default())).unwrap();
     let [listed] = &crate::session::recorded_files(&[], &real)[..] else { panic!() };
     for name in [link.join("a.nettrace"), link.join("../real/a.nettrace")] {
         assert_eq!(&crate::session::trace_file(&name).unwrap(), listed);
@@ -94,10 +92,8 @@ fn links_to_a_file_resolve_to_one_path() {
 fn sample_file_behind_a_link_is_not_read() {
     let folder = tempfile::tempdir().unwrap();
     let [recording, samples, elsewhere] = ["a.nettrace", "a.cpu.nettrace", "b"].map(|name| folder.path().join(name));
-    let header = crate::nettrace::TraceHeader::default();
-    let mut encoder = crate::nettrace::Encoder::new(header);
-    encoder.end();
-    std::fs::write(&samples, encoder.take()).unwrap();
+    let header = TraceHeader::default();
+    std::fs::write(&samples, empty_trace(header)).unwrap();
     assert!(CpuSampleFile::open(&recording, &header).is_some());
     std::fs::rename(&samples, &elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &samples).unwrap();

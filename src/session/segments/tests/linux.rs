@@ -45,5 +45,5 @@ fn replaced_segment_is_not_read_awaited_or_removed() {
         assert!(words.contains(&format!("{name} cannot be read")) && words.contains("replaced by another file"), "{words}");
     }
     segments.release();
-    assert_eq!(names(folder.path()), ["a.0001", "a.0002"]);
+    assert_eq!(file_names(folder.path()), ["a.0001", "a.0002"]);
 }
