@@ -211,6 +211,17 @@ async fn limits_stop_a_recording() {
     assert!(outcome(&recording).complete && recording.bytes >= 2_000);
 }
 
+/// The sum of such a duration and the current time overflows.
+#[tokio::test]
+async fn a_very_long_duration_is_no_limit() {
+    let bench = bench(spec());
+    let recorder = bench.start(Plan { duration: Some(Duration::MAX), ..bench.plan() }).await;
+    has_events(&recorder).await;
+    recorder.stop();
+    let recording = recorder.finished().await;
+    assert_eq!((outcome(&recording).stopped_by, outcome(&recording).complete), (StoppedBy::Interrupt, true));
+}
+
 #[tokio::test]
 async fn target_exit_keeps_the_received_data() {
     let bench = bench(Spec { fault: Some(Fault::CutStream(3_000)), ..spec() });
