@@ -7,6 +7,7 @@ use crate::export::CpuTrace;
 use crate::nettrace::{Encoder, Metadata, NewEvent, ThreadId, TraceHeader, UtcTime};
 use crate::perfetto::field::packet;
 use crate::perfetto::read::fields;
+use crate::session::tests::empty_trace;
 
 struct FullDisk;
 

@@ -11,7 +11,7 @@ use super::commits::{Batch, PacketQuota, Work};
 use super::settings::Settings;
 use super::stream::{Inlet, Outlet, Stream, Tally};
 use crate::export::notices;
-use crate::model::{Counted, ProducerReport, Process, RunState, SafeText};
+use crate::model::{Counted, Process, ProducerReport, RunState, SafeText};
 use crate::net::Directory;
 use crate::net::client::{Client, REPLY_TIMEOUT};
 use crate::net::clock::monotonic;
