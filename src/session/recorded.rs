@@ -177,11 +177,10 @@ impl RecordedFile {
     }
 
     /// Does the same until it is canceled by `should_continue`, which receives the number of bytes read; then returns `None`.
-    pub(super) fn read_or_cancel(
-        &mut self,
-        sink: &mut dyn Sink,
-        should_continue: &mut dyn FnMut(u64) -> bool,
-    ) -> Result<Option<Pass>, ReadError> {
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_or_cancel(&mut self, sink: &mut dyn Sink, should_continue: &mut dyn FnMut(u64) -> bool) -> Result<Option<Pass>, ReadError> {
         let mut is_wanted = true;
         let pass = self.read_while(sink, &mut |bytes| {
             is_wanted = should_continue(bytes);

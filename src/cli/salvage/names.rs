@@ -27,11 +27,8 @@ impl Subject {
         let file = file.to_owned();
         let read = move |wanted: &dyn Fn() -> bool| {
             let mut tail = StreamTail::default();
-            let pass = RecordedFile::open(&file).and_then(|mut file| file.read_while(&mut tail, &mut |_| wanted()));
-            if !wanted() {
-                return Err(interrupted(CANCELED));
-            }
-            let pass = pass.map_err(Failure::failed)?;
+            let pass = RecordedFile::open(&file).and_then(|mut file| file.read_or_cancel(&mut tail, &mut |_| wanted()));
+            let pass = pass.map_err(Failure::failed)?.ok_or_else(|| interrupted(CANCELED))?;
             Ok(Self { header: pass.header, tail, largest_id: pass.largest_metadata_id })
         };
         interruptible(interrupts, read).await?
