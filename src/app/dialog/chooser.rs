@@ -67,7 +67,7 @@ impl Form {
             list.chosen = items.iter().map(|(name, _)| kind == Kind::Profiles && there.contains(name)).collect();
         }
         let start = if kind == Kind::Profiles { 0 } else { found.start };
-        Overlay::List(list, Pick::Values(Chooser { form: self, kind, start, items }))
+        Overlay::List(list, Pick::Values(Box::new(Chooser { form: self, kind, start, items })))
     }
 
     /// Returns the separator between a provider name and its description.

@@ -93,7 +93,7 @@ pub enum Pick {
     /// Actions on this process. Without a process, only those that need none are available.
     Actions(Option<Subject>),
     /// Values for a field of a form.
-    Values(Chooser),
+    Values(Box<Chooser>),
     /// Recorded files; `None` stands for another range of the open file.
     Files(FileUse, Vec<Option<TraceFile>>),
 }
@@ -135,7 +135,8 @@ impl Overlay {
         match self {
             Self::List(_, Pick::Profiles(subject)) => Some(subject),
             Self::List(_, Pick::Actions(subject)) => subject.as_ref(),
-            Self::Form(form) | Self::List(_, Pick::Values(Chooser { form, .. })) => form.subject.as_ref(),
+            Self::List(_, Pick::Values(chooser)) => chooser.form.subject.as_ref(),
+            Self::Form(form) => form.subject.as_ref(),
             Self::Help(help) => help.beneath.as_ref().and_then(|beneath| beneath.subject()),
             Self::Messages(_) | Self::Output(_) | Self::List(_, Pick::Palette(_) | Pick::Copy(_) | Pick::Files(..)) => None,
         }

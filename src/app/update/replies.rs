@@ -1,6 +1,6 @@
 //! Replies and reports from the runner: processes, answers, recordings.
 
-use crate::app::dialog::{Chooser, Overlay, Pick, Subject};
+use crate::app::dialog::{Overlay, Pick, Subject};
 use crate::app::recordings::RecordingChange;
 use crate::app::toast::Level;
 use crate::app::{Clipboard, JobKind, JobResult, State, Ticket};
@@ -121,9 +121,12 @@ fn ended(recording: &Recording, outcome: &Outcome) -> (Level, String) {
 }
 
 pub(super) fn tracepoints_missing(state: &mut State, key: ProcessKey, missing: Vec<SafeText>) {
-    if let Some(Overlay::Form(form) | Overlay::List(_, Pick::Values(Chooser { form, .. }))) = state.dialog_mut()
-        && form.subject.as_ref().is_some_and(|subject| subject.key == key)
-    {
+    let form = match state.dialog_mut() {
+        Some(Overlay::Form(form)) => form,
+        Some(Overlay::List(_, Pick::Values(chooser))) => &mut chooser.form,
+        _ => return,
+    };
+    if form.subject.as_ref().is_some_and(|subject| subject.key == key) {
         form.take_missing(missing);
     }
 }
