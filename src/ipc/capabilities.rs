@@ -1,58 +1,70 @@
 //! Capabilities of a runtime: known from its replies, or else expected of its version.
 
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 use super::{CommandCode, CommandSupport, RuntimeVersion, Support};
 
-/// Capabilities of a runtime: the `capabilities` of the command-line contract. A number is the newest supported version of a command, 0 for
-/// none. Based on the runtime's replies where available, otherwise on the documentation of its .NET version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Capabilities {
-    /// Newest `ProcessInfo` version.
-    pub process_info: u8,
-    /// Whether the environment can be read.
-    pub environment: bool,
-    /// Whether environment variables can be set.
-    pub set_environment: bool,
-    /// Newest `GenerateCoreDump` version.
-    pub dump: u8,
-    /// Newest `CollectTracing` version.
-    pub collect_tracing: u8,
-    /// Whether a session can omit stacks.
-    pub trace_without_stacks: bool,
-    /// Whether a session can select its rundown keywords.
-    pub trace_rundown: bool,
-    /// Whether a session can filter events by ID.
-    pub trace_event_filter: bool,
-    /// Whether a failed dump has an error message.
-    pub dump_errors: bool,
-    /// Whether perf maps can be enabled.
-    pub perf_map: bool,
-    /// Whether a startup hook can be applied.
-    pub startup_hook: bool,
-    /// Whether a profiler can be attached.
-    pub profiler: bool,
-    #[serde(skip)]
-    facts: Facts,
-}
-
-/// Known facts about a runtime.
+/// Capabilities of a runtime, based on its replies where available, otherwise on the documentation of its .NET version. Serialized as the
+/// `capabilities` of the command-line contract: the number of the newest supported version of a command, 0 for none, or whether a command with a
+/// single version is supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Facts {
+pub struct Capabilities {
     /// Major version; `None` if unknown.
     major: Option<u32>,
     native_aot: bool,
     support: CommandSupport,
 }
 
-impl Facts {
-    /// Replaces an unknown version with the oldest one.
-    fn or_oldest(self) -> Self {
-        Self { major: self.major.or(Some(OLDEST)), ..self }
+/// Oldest major version with a diagnostic server.
+const OLDEST: u32 = 3;
+
+/// Fields of the command-line contract, with the versions of the command, oldest first.
+const FIELDS: [(&str, &[CommandCode]); 12] = [
+    ("process_info", CommandCode::PROCESS_INFO),
+    ("environment", &[CommandCode::ProcessEnvironment]),
+    ("set_environment", &[CommandCode::SetEnvironmentVariable]),
+    ("dump", CommandCode::DUMP),
+    ("collect_tracing", CommandCode::COLLECT_TRACING),
+    ("trace_without_stacks", &[CommandCode::CollectTracing3]),
+    ("trace_rundown", &[CommandCode::CollectTracing4]),
+    ("trace_event_filter", &[CommandCode::CollectTracing5]),
+    ("dump_errors", &[CommandCode::GenerateCoreDump3]),
+    ("perf_map", &[CommandCode::EnablePerfMap]),
+    ("startup_hook", &[CommandCode::ApplyStartupHook]),
+    ("profiler", &[CommandCode::AttachProfiler]),
+];
+
+impl CommandCode {
+    /// Versions of the query for process information, oldest first.
+    pub const PROCESS_INFO: &[Self] = &[Self::ProcessInfo, Self::ProcessInfo2, Self::ProcessInfo3];
+    /// Versions of the command that writes a core dump, oldest first.
+    pub const DUMP: &[Self] = &[Self::GenerateCoreDump, Self::GenerateCoreDump2, Self::GenerateCoreDump3];
+    /// Versions of the command that starts a trace session, oldest first.
+    pub const COLLECT_TRACING: &[Self] = &[
+        Self::CollectTracing,
+        Self::CollectTracing2,
+        Self::CollectTracing3,
+        Self::CollectTracing4,
+        Self::CollectTracing5,
+        Self::CollectTracing6,
+    ];
+}
+
+impl Capabilities {
+    /// Returns the capabilities given what the replies have shown. An unknown version is treated as the oldest, 3.x, which does not report its
+    /// version.
+    pub fn new(version: Option<&RuntimeVersion>, native_aot: bool, support: CommandSupport) -> Self {
+        Self { major: version.map(|version| version.major().max(OLDEST)), native_aot, support }
     }
 
-    /// Returns why the runtime does not support a command, as the end of a sentence.
-    fn unsupported_reason(&self, command: CommandCode) -> Option<&'static str> {
+    /// Returns the capabilities expected of a version, before any reply.
+    pub fn of(version: Option<&RuntimeVersion>) -> Self {
+        Self::new(version, false, CommandSupport::default())
+    }
+
+    /// Returns why a command is not supported, as the end of a sentence: `needs .NET 8`. `None` if it is, or if only a reply can show that.
+    pub fn unsupported_reason(&self, command: CommandCode) -> Option<&'static str> {
         let too_old = self.major.is_some_and(|major| command.since() > major);
         match self.support.get(command) {
             Some(Support::Yes) => None,
@@ -63,95 +75,48 @@ impl Facts {
             None => too_old.then(|| command.needs()),
         }
     }
-}
-
-/// Oldest major version with a diagnostic server.
-const OLDEST: u32 = 3;
-
-/// Versions of one command, oldest first.
-const PROCESS_INFO: [CommandCode; 3] = [CommandCode::ProcessInfo, CommandCode::ProcessInfo2, CommandCode::ProcessInfo3];
-const DUMP: [CommandCode; 3] = [CommandCode::GenerateCoreDump, CommandCode::GenerateCoreDump2, CommandCode::GenerateCoreDump3];
-const COLLECT_TRACING: [CommandCode; 6] = [
-    CommandCode::CollectTracing,
-    CommandCode::CollectTracing2,
-    CommandCode::CollectTracing3,
-    CommandCode::CollectTracing4,
-    CommandCode::CollectTracing5,
-    CommandCode::CollectTracing6,
-];
-
-impl Capabilities {
-    /// Returns the capabilities given what the replies have shown. An unknown version is treated as the oldest, 3.x, which does not report its
-    /// version.
-    pub fn new(version: Option<&RuntimeVersion>, native_aot: bool, support: CommandSupport) -> Self {
-        let facts = Facts { major: version.map(|version| version.major().max(OLDEST)), native_aot, support };
-        let has = |code: CommandCode| facts.or_oldest().unsupported_reason(code).is_none();
-        let newest = |family: &[CommandCode]| family.iter().rposition(|code| has(*code)).map_or(0, |at| at as u8 + 1);
-        Self {
-            process_info: newest(&PROCESS_INFO),
-            environment: has(CommandCode::ProcessEnvironment),
-            set_environment: has(CommandCode::SetEnvironmentVariable),
-            dump: newest(&DUMP),
-            collect_tracing: newest(&COLLECT_TRACING),
-            trace_without_stacks: has(CommandCode::CollectTracing3),
-            trace_rundown: has(CommandCode::CollectTracing4),
-            trace_event_filter: has(CommandCode::CollectTracing5),
-            dump_errors: has(CommandCode::GenerateCoreDump3),
-            perf_map: has(CommandCode::EnablePerfMap),
-            startup_hook: has(CommandCode::ApplyStartupHook),
-            profiler: has(CommandCode::AttachProfiler),
-            facts,
-        }
-    }
-
-    /// Returns the capabilities expected of a version, before any reply.
-    pub fn of(version: Option<&RuntimeVersion>) -> Self {
-        Self::new(version, false, CommandSupport::default())
-    }
-
-    /// Returns why a command is not supported, as the end of a sentence: `needs .NET 8`. `None` if it is, or if only a reply can show that.
-    pub fn unsupported_reason(&self, command: CommandCode) -> Option<&'static str> {
-        self.facts.unsupported_reason(command)
-    }
 
     /// Returns whether a command is expected to be supported; an unknown version is treated as the oldest.
     ///
     /// # Errors
     /// The reason why not, as the end of a sentence.
     pub fn expected(&self, command: CommandCode) -> Result<(), &'static str> {
-        self.facts.or_oldest().unsupported_reason(command).map_or(Ok(()), Err)
+        let known_or_oldest = Self { major: self.major.or(Some(OLDEST)), ..*self };
+        known_or_oldest.unsupported_reason(command).map_or(Ok(()), Err)
     }
 
-    /// Returns whether support for the command is known from a reply, not merely expected.
-    pub fn is_known(&self, command: CommandCode) -> bool {
-        self.facts.support.get(command).is_some()
+    /// Returns the number of the newest version of a command that is expected to be supported; 0 for none. `versions` are ordered, oldest first.
+    pub fn newest(&self, versions: &[CommandCode]) -> usize {
+        versions.iter().rposition(|command| self.expected(*command).is_ok()).map_or(0, |at| at + 1)
+    }
+
+    /// Returns whether support for the [newest](Self::newest) version of a command is known from a reply, not merely expected.
+    pub fn is_known(&self, versions: &[CommandCode]) -> bool {
+        versions.get(self.newest(versions).saturating_sub(1)).is_some_and(|command| self.support.get(*command).is_some())
     }
 
     /// Returns the names of the fields that are known from a reply.
     pub fn known(&self) -> Vec<&'static str> {
-        let generation = |family: &[CommandCode], newest: u8| family[usize::from(newest.saturating_sub(1))];
-        [
-            ("process_info", generation(&PROCESS_INFO, self.process_info)),
-            ("environment", CommandCode::ProcessEnvironment),
-            ("set_environment", CommandCode::SetEnvironmentVariable),
-            ("dump", generation(&DUMP, self.dump)),
-            ("collect_tracing", generation(&COLLECT_TRACING, self.collect_tracing)),
-            ("trace_without_stacks", CommandCode::CollectTracing3),
-            ("trace_rundown", CommandCode::CollectTracing4),
-            ("trace_event_filter", CommandCode::CollectTracing5),
-            ("dump_errors", CommandCode::GenerateCoreDump3),
-            ("perf_map", CommandCode::EnablePerfMap),
-            ("startup_hook", CommandCode::ApplyStartupHook),
-            ("profiler", CommandCode::AttachProfiler),
-        ]
-        .into_iter()
-        .filter_map(|(field, command)| self.is_known(command).then_some(field))
-        .collect()
+        FIELDS.into_iter().filter(|(_, versions)| self.is_known(versions)).map(|(field, _)| field).collect()
+    }
+}
+
+impl Serialize for Capabilities {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(FIELDS.len()))?;
+        for (field, versions) in FIELDS {
+            match (self.newest(versions), versions.len()) {
+                (newest, 1) => map.serialize_entry(field, &(newest > 0))?,
+                (newest, _) => map.serialize_entry(field, &newest)?,
+            }
+        }
+        map.end()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::CommandCode as Code;
     use super::*;
     use crate::ipc::{Failure, Hresult, Reply};
 
@@ -174,16 +139,12 @@ mod tests {
         ];
         for (version, expected) in table {
             let has = Capabilities::of(version.map(RuntimeVersion::new).as_ref());
-            let row = (
-                has.process_info,
-                has.environment,
-                has.set_environment,
-                has.dump,
-                has.collect_tracing,
-                has.perf_map,
-                has.startup_hook,
-                has.profiler,
-            );
+            let is = |command| has.expected(command).is_ok();
+            let [environment, set, map, hook, profiler] =
+                [Code::ProcessEnvironment, Code::SetEnvironmentVariable, Code::EnablePerfMap, Code::ApplyStartupHook, Code::AttachProfiler]
+                    .map(is);
+            let [info, dump, collect] = [Code::PROCESS_INFO, Code::DUMP, Code::COLLECT_TRACING].map(|versions| has.newest(versions));
+            let row = (info, environment, set, dump, collect, map, hook, profiler);
             assert_eq!(row, expected, "{version:?}");
         }
     }
@@ -220,7 +181,6 @@ mod tests {
 
     #[test]
     fn replies_override_the_version() {
-        use CommandCode as Code;
         let no = Some(Hresult::UNKNOWN_COMMAND);
         let support = support_from(&[
             (Code::CollectTracing4, None),
@@ -230,7 +190,8 @@ mod tests {
             (Code::ProcessEnvironment, no),
         ]);
         let can = Capabilities::new(Some(&RuntimeVersion::new("8.0")), false, support);
-        assert_eq!((can.collect_tracing, can.startup_hook, can.perf_map, can.environment), (4, false, false, false));
+        assert_eq!(can.newest(Code::COLLECT_TRACING), 4);
+        assert!([Code::ApplyStartupHook, Code::EnablePerfMap, Code::ProcessEnvironment].iter().all(|code| can.expected(*code).is_err()));
         assert_eq!(
             (can.unsupported_reason(Code::CollectTracing4), can.unsupported_reason(Code::CollectTracing3)),
             (None, Some("needs .NET 9"))
@@ -246,10 +207,9 @@ mod tests {
     /// As seen on NativeAOT 8.0.33.
     #[test]
     fn native_aot_lacks_dump_perf_map_hook_and_profiler() {
-        use CommandCode as Code;
         let can = Capabilities::new(Some(&RuntimeVersion::new("8.0.33")), true, CommandSupport::default());
-        assert_eq!((can.process_info, can.environment, can.set_environment, can.collect_tracing), (3, true, true, 2));
-        assert_eq!((can.dump, can.perf_map, can.startup_hook, can.profiler), (0, false, false, false));
+        assert_eq!([Code::PROCESS_INFO, Code::COLLECT_TRACING, Code::DUMP].map(|versions| can.newest(versions)), [3, 2, 0]);
+        assert!([Code::ProcessEnvironment, Code::SetEnvironmentVariable].iter().all(|code| can.expected(*code).is_ok()));
         for code in [Code::GenerateCoreDump3, Code::EnablePerfMap, Code::ApplyStartupHook, Code::AttachProfiler, Code::StartupProfiler] {
             assert_eq!(can.unsupported_reason(code), Some("not with NativeAOT"), "{code}");
         }

@@ -6,41 +6,37 @@ use crate::ipc::{Capabilities, CommandCode};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capability {
     /// Name of the capability, such as `dump`.
-    pub name: String,
+    pub name: &'static str,
     /// Level of support, such as `generation 3`, or a sentence with the reason if it is not supported.
-    pub available: Result<String, String>,
+    pub available: Result<String, &'static str>,
     /// Whether answers of the runtime have confirmed it; otherwise it is inferred from its version.
     pub known: bool,
 }
 
+/// Names, with the versions of the command, oldest first.
+const ROWS: [(&str, &[CommandCode]); 12] = [
+    ("process info", CommandCode::PROCESS_INFO),
+    ("environment", &[CommandCode::ProcessEnvironment]),
+    ("set a variable", &[CommandCode::SetEnvironmentVariable]),
+    ("trace", CommandCode::COLLECT_TRACING),
+    ("trace without stacks", &[CommandCode::CollectTracing3]),
+    ("select the rundown", &[CommandCode::CollectTracing4]),
+    ("filter by event", &[CommandCode::CollectTracing5]),
+    ("dump", CommandCode::DUMP),
+    ("dump error messages", &[CommandCode::GenerateCoreDump3]),
+    ("perf map", &[CommandCode::EnablePerfMap]),
+    ("startup hook", &[CommandCode::ApplyStartupHook]),
+    ("attach a profiler", &[CommandCode::AttachProfiler]),
+];
+
 impl Capability {
     /// Returns the capabilities of a runtime, one row each.
     pub fn table(can: &Capabilities) -> Vec<Self> {
-        use CommandCode as Code;
-        let row = |name: &str, command, how: String| {
-            let available = can.expected(command).map(|()| how).map_err(str::to_owned);
-            Self { name: name.to_owned(), available, known: can.is_known(command) }
+        let row = |(name, versions): (&'static str, &[CommandCode])| {
+            let level = if versions.len() == 1 { "yes".to_owned() } else { format!("generation {}", can.newest(versions)) };
+            Self { name, available: can.expected(versions[0]).map(|()| level), known: can.is_known(versions) }
         };
-        let known = can.known();
-        let family = |name: &str, field, oldest, newest: u8| Self {
-            known: known.contains(&field),
-            ..row(name, oldest, format!("generation {newest}"))
-        };
-        let yes = || "yes".to_owned();
-        vec![
-            family("process info", "process_info", Code::ProcessInfo, can.process_info),
-            row("environment", Code::ProcessEnvironment, yes()),
-            row("set a variable", Code::SetEnvironmentVariable, yes()),
-            family("trace", "collect_tracing", Code::CollectTracing, can.collect_tracing),
-            row("trace without stacks", Code::CollectTracing3, yes()),
-            row("select the rundown", Code::CollectTracing4, yes()),
-            row("filter by event", Code::CollectTracing5, yes()),
-            family("dump", "dump", Code::GenerateCoreDump, can.dump),
-            row("dump error messages", Code::GenerateCoreDump3, yes()),
-            row("perf map", Code::EnablePerfMap, yes()),
-            row("startup hook", Code::ApplyStartupHook, yes()),
-            row("attach a profiler", Code::AttachProfiler, yes()),
-        ]
+        ROWS.into_iter().map(row).collect()
     }
 }
 
@@ -55,8 +51,8 @@ mod tests {
         let old = table(None);
         let row = |name: &str| old.iter().find(|row| row.name == name).unwrap().available.clone();
         assert_eq!(row("trace"), Ok("generation 2".to_owned()));
-        assert_eq!(row("perf map"), Err("needs .NET 8".to_owned()));
-        assert_eq!(row("environment"), Err("needs .NET 5".to_owned()));
+        assert_eq!(row("perf map"), Err("needs .NET 8"));
+        assert_eq!(row("environment"), Err("needs .NET 5"));
         assert!(table(Some("10.0.0")).iter().all(|row| row.available.is_ok()));
         for version in ["3.1", "6.0", "8.0", "9.0", "10.0"] {
             let can = Capabilities::of(Some(&RuntimeVersion::new(version)));

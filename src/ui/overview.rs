@@ -171,12 +171,12 @@ fn details(canvas: &mut Canvas<'_>, overview: &Overview<'_>, layout: &OverviewLa
         let room = area.width / columns;
         for (capability, column) in line.iter().zip(0..) {
             let (sign, sign_style, text, style) = match &capability.available {
-                Ok(text) => (theme.sign(Sign::Yes), theme.good, text, theme.dim),
-                Err(text) => (theme.sign(Sign::No), theme.warn, text, theme.warn),
+                Ok(text) => (theme.sign(Sign::Yes), theme.good, text.as_str(), theme.dim),
+                Err(text) => (theme.sign(Sign::No), theme.warn, *text, theme.warn),
             };
             let x = area.x + column * room;
             canvas.text(x, area.y, 1, sign, sign_style);
-            canvas.text(x + 2, area.y, 20, &capability.name, if capability.available.is_ok() { theme.text } else { theme.dim });
+            canvas.text(x + 2, area.y, 20, capability.name, if capability.available.is_ok() { theme.text } else { theme.dim });
             canvas.text(x + 23, area.y, room.saturating_sub(24), text, style);
         }
     }

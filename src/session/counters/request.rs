@@ -5,7 +5,9 @@ use std::hash::{BuildHasher, RandomState};
 use super::CounterOptions;
 use crate::analysis::{CounterSession, MeterLimits};
 use crate::clr::{METRICS_PROVIDER, RUNTIME_PROVIDER};
-use crate::ipc::{Capabilities, EventFilter, InvalidRequest, Level, Provider, Providers, Rundown, RuntimeVersion, SessionConfig};
+use crate::ipc::{
+    Capabilities, CommandCode, EventFilter, InvalidRequest, Level, Provider, Providers, Rundown, RuntimeVersion, SessionConfig,
+};
 
 /// The provider of all meters, and its keyword for values (TimeSeriesValues).
 const METERS: (&str, u64) = (METRICS_PROVIDER, 2);
@@ -44,7 +46,7 @@ impl CounterRequest {
             // Libraries since 8.0 serve several sessions at once if all of them are shared; older ones treat this as an ordinary session id.
             session: if major >= 8 { "SHARED".to_owned() } else { guid() },
             client: guid(),
-            has_filters: Capabilities::of(version).trace_event_filter,
+            has_filters: Capabilities::of(version).expected(CommandCode::CollectTracing5).is_ok(),
             limits: MeterLimits {
                 max_histograms: options.max_histograms.to_string(),
                 max_time_series: options.max_time_series.to_string(),
