@@ -25,7 +25,7 @@ impl Support {
 }
 
 /// Known command support of a runtime instance. Does not change while the process runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CommandSupport([Option<Support>; CommandCode::ALL.len()]);
 
 impl CommandSupport {
@@ -43,12 +43,6 @@ impl CommandSupport {
             Err(_) => return,
         };
         self.0[index(code)] = Some(shown);
-    }
-}
-
-impl Default for CommandSupport {
-    fn default() -> Self {
-        Self([None; CommandCode::ALL.len()])
     }
 }
 

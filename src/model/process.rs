@@ -6,7 +6,7 @@ use super::SafeText;
 use crate::ipc::{Capabilities, CommandSupport, Cookie, RuntimeVersion};
 
 /// Identifies a process: pids are reused, but not together with the start time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct ProcessKey {
     /// Process id in dn-top's pid namespace.
     pub pid: u32,
@@ -15,7 +15,7 @@ pub struct ProcessKey {
 }
 
 /// A process that hosts a .NET runtime.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Process {
     /// Pid and start time.
     pub key: ProcessKey,
@@ -67,30 +67,7 @@ pub struct Process {
 impl Process {
     /// Creates a process without further facts.
     pub fn new(key: ProcessKey) -> Self {
-        Self {
-            key,
-            parent: None,
-            ns_pid: key.pid,
-            name: SafeText::default(),
-            runtime: None,
-            native_aot: false,
-            support: CommandSupport::default(),
-            os: None,
-            arch: None,
-            rid: None,
-            command_line: SafeText::default(),
-            cookie: None,
-            uid: 0,
-            user: None,
-            container: None,
-            socket: None,
-            temporary_folder: None,
-            on_port: false,
-            started_unix_ms: 0,
-            usage: Usage::default(),
-            run_state: RunState::default(),
-            contact: Contact::default(),
-        }
+        Self { key, ns_pid: key.pid, ..Self::default() }
     }
 
     /// Returns the command line without the folders of the program and of the assembly that it runs. On Windows the program is quoted.

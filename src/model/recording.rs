@@ -8,11 +8,11 @@ use std::time::Duration;
 use super::{CpuConstraints, ProcessKey, RecordingAnalysis, SafeText, Stopwatch};
 
 /// Identifies a recording within this run of dn-top.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct RecordingId(pub u32);
 
 /// The state of a recording: a snapshot; the newest replaces the previous ones.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Recording {
     /// Id of the recording.
     pub id: RecordingId,
@@ -70,31 +70,7 @@ impl Recording {
 
     /// Returns the initial state.
     pub fn starting(id: RecordingId, key: ProcessKey, name: SafeText, what: Vec<String>, file: PathBuf) -> Self {
-        Self {
-            id,
-            key,
-            name,
-            file,
-            what,
-            notes: Vec::new(),
-            phase: Phase::Starting,
-            elapsed: Duration::ZERO,
-            bytes: 0,
-            events: 0,
-            dropped: 0,
-            unanalyzed: 0,
-            history: Vec::new(),
-            threads: Arc::default(),
-            cpu_constraints: CpuConstraints::default(),
-            names: MethodNameResolution::NotStarted,
-            kept: None,
-            kernel: None,
-            scheduling: None,
-            cpu_unavailable: None,
-            cpu_file: None,
-            cpu_samples: None,
-            analysis: None,
-        }
+        Self { id, key, name, file, what, ..Self::default() }
     }
 }
 
@@ -214,9 +190,10 @@ pub struct Rate {
 }
 
 /// Phase of a recording.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub enum Phase {
     /// The session was requested; no data has been received.
+    #[default]
     Starting,
     /// Events are being received.
     Recording,
