@@ -40,63 +40,39 @@ pub enum EnvironmentError {
     Malformed(#[from] WireError),
 }
 
-/// Collects an environment block in pieces: exactly the announced number of bytes, allocating memory only for the received ones.
-#[derive(Debug, Clone)]
-pub struct EnvironmentBlock {
-    announced: usize,
-    bytes: Vec<u8>,
+/// Returns the number of bytes to receive after a reply that announced an environment block.
+///
+/// # Errors
+/// [`EnvironmentError::TooBig`] if it exceeds [`MAX_ENVIRONMENT`].
+pub fn environment_bytes(announced: u32) -> Result<usize, EnvironmentError> {
+    if announced > MAX_ENVIRONMENT { Err(EnvironmentError::TooBig(announced)) } else { Ok(announced as usize) }
 }
 
-impl EnvironmentBlock {
-    /// Creates an empty block with the length announced in the reply.
-    ///
-    /// # Errors
-    /// [`EnvironmentError::TooBig`] if it exceeds [`MAX_ENVIRONMENT`].
-    pub fn new(announced: u32) -> Result<Self, EnvironmentError> {
-        if announced > MAX_ENVIRONMENT {
-            return Err(EnvironmentError::TooBig(announced));
-        }
-        Ok(Self { announced: announced as usize, bytes: Vec::new() })
+/// Decodes an environment block of `bytes` bytes, as far as received. Returns the variables in the target's order.
+///
+/// # Errors
+/// [`EnvironmentError::CutOff`] if bytes are missing, [`EnvironmentError::TooMany`], or [`EnvironmentError::Malformed`].
+pub fn decode_environment(received: &[u8], bytes: usize) -> Result<Vec<Variable>, EnvironmentError> {
+    let missing = bytes.saturating_sub(received.len());
+    if missing > 0 {
+        return Err(EnvironmentError::CutOff { missing });
     }
+    let reader = &mut Reader::new(received);
+    let count = reader.u32()?;
+    if count > MAX_VARIABLES {
+        return Err(EnvironmentError::TooMany(count));
+    }
+    (0..count).map(|_| Ok(Variable::from_entry(&read_string(reader)?.unwrap_or_default()))).collect()
+}
 
-    /// Returns the number of bytes still to be received.
-    pub fn missing(&self) -> usize {
-        self.announced - self.bytes.len()
+/// Encodes an environment block; the reply announces its length.
+pub fn encode_environment(variables: &[Variable]) -> Vec<u8> {
+    let mut out = Vec::new();
+    out.put_u32(variables.len() as u32);
+    for Variable { name, value } in variables {
+        put_string(&mut out, &format!("{name}={value}"));
     }
-
-    /// Consumes as many of the received bytes as needed, and returns their number.
-    pub fn feed(&mut self, bytes: &[u8]) -> usize {
-        let used = bytes.len().min(self.missing());
-        self.bytes.extend_from_slice(&bytes[..used]);
-        used
-    }
-
-    /// Returns the variables in the target's order.
-    ///
-    /// # Errors
-    /// [`EnvironmentError::CutOff`] while bytes are missing, [`EnvironmentError::TooMany`], or [`EnvironmentError::Malformed`].
-    pub fn finish(self) -> Result<Vec<Variable>, EnvironmentError> {
-        let missing = self.missing();
-        if missing > 0 {
-            return Err(EnvironmentError::CutOff { missing });
-        }
-        let reader = &mut Reader::new(&self.bytes);
-        let count = reader.u32()?;
-        if count > MAX_VARIABLES {
-            return Err(EnvironmentError::TooMany(count));
-        }
-        (0..count).map(|_| Ok(Variable::from_entry(&read_string(reader)?.unwrap_or_default()))).collect()
-    }
-
-    /// Encodes a block; the reply announces its length.
-    pub fn encode(variables: &[Variable]) -> Vec<u8> {
-        let mut out = Vec::new();
-        out.put_u32(variables.len() as u32);
-        for Variable { name, value } in variables {
-            put_string(&mut out, &format!("{name}={value}"));
-        }
-        out
-    }
+    out
 }
 
 impl Variable {
@@ -119,9 +95,7 @@ mod tests {
     }
 
     fn read(bytes: &[u8]) -> Result<Vec<Variable>, EnvironmentError> {
-        let mut block = EnvironmentBlock::new(bytes.len() as u32).unwrap();
-        assert_eq!(block.feed(bytes), bytes.len());
-        block.finish()
+        decode_environment(bytes, bytes.len())
     }
 
     #[test]
@@ -142,7 +116,7 @@ mod tests {
 
     #[test]
     fn environment_block_byte_for_byte() {
-        let bytes = EnvironmentBlock::encode(&[variable("A", "1")]);
+        let bytes = encode_environment(&[variable("A", "1")]);
         assert_eq!(bytes, [1, 0, 0, 0, 4, 0, 0, 0, b'A', 0, b'=', 0, b'1', 0, 0, 0]);
         assert_eq!(read(&bytes), Ok(vec![variable("A", "1")]));
         assert_eq!(read(&[0; 4]), Ok(vec![]));
@@ -150,36 +124,27 @@ mod tests {
 
     #[test]
     fn environment_block_limits_are_enforced() {
-        assert!(EnvironmentBlock::new(MAX_ENVIRONMENT).is_ok());
-        assert_eq!(EnvironmentBlock::new(MAX_ENVIRONMENT + 1).unwrap_err(), EnvironmentError::TooBig(MAX_ENVIRONMENT + 1));
+        assert_eq!(environment_bytes(MAX_ENVIRONMENT), Ok(MAX_ENVIRONMENT as usize));
+        assert_eq!(environment_bytes(MAX_ENVIRONMENT + 1), Err(EnvironmentError::TooBig(MAX_ENVIRONMENT + 1)));
         assert_eq!(read(&[0xff; 8]), Err(EnvironmentError::TooMany(u32::MAX)));
         assert!(matches!(read(&[7; 2]), Err(EnvironmentError::Malformed(_))));
         assert!(matches!(read(&[]), Err(EnvironmentError::Malformed(_))));
-        let mut block = EnvironmentBlock::new(6).unwrap();
-        assert_eq!((block.feed(&[0; 4]), block.missing()), (4, 2));
-        assert_eq!(block.clone().finish(), Err(EnvironmentError::CutOff { missing: 2 }));
-        assert_eq!((block.feed(&[0; 4]), block.feed(&[0; 4])), (2, 0));
-        assert_eq!(block.finish(), Ok(vec![]));
+        assert_eq!(decode_environment(&[0; 4], 6), Err(EnvironmentError::CutOff { missing: 2 }));
     }
 
     #[test]
     fn too_many_variables_are_an_error() {
-        let many = |count: u32| EnvironmentBlock::encode(&vec![variable("", ""); count as usize]);
+        let many = |count: u32| encode_environment(&vec![variable("", ""); count as usize]);
         assert_eq!(read(&many(MAX_VARIABLES)).map(|variables| variables.len()), Ok(MAX_VARIABLES as usize));
         assert_eq!(read(&many(MAX_VARIABLES + 1)), Err(EnvironmentError::TooMany(MAX_VARIABLES + 1)));
     }
 
     proptest! {
         #[test]
-        fn result_is_independent_of_chunk_sizes(values: Vec<String>, piece in 1_usize..40, behind: Vec<u8>) {
+        fn environments_round_trip(values: Vec<String>, behind: Vec<u8>) {
             let variables: Vec<_> = values.iter().enumerate().map(|(i, value)| variable(&format!("V{i}"), &value.replace('\0', ""))).collect();
-            let mut bytes = EnvironmentBlock::encode(&variables);
-            let mut block = EnvironmentBlock::new(bytes.len() as u32).unwrap();
-            let announced = bytes.len();
-            bytes.extend(behind);
-            let used: usize = bytes.chunks(piece).map(|piece| block.feed(piece)).sum();
-            prop_assert_eq!(used, announced);
-            prop_assert_eq!(block.finish(), Ok(variables));
+            let bytes = [encode_environment(&variables), behind].concat();
+            prop_assert_eq!(read(&bytes), Ok(variables));
         }
 
         #[test]

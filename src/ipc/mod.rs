@@ -37,7 +37,9 @@ pub use attempt::{Attempt, Downgrade};
 pub use capabilities::Capabilities;
 pub use command::{Command, CommandCode};
 pub use dump::{DumpFlags, DumpKind, DumpLog, DumpRequest};
-pub use environment::{EnvironmentBlock, EnvironmentError, MAX_ENVIRONMENT, MAX_VARIABLES, Variable};
+pub use environment::{
+    EnvironmentError, MAX_ENVIRONMENT, MAX_VARIABLES, Variable, decode_environment, encode_environment, environment_bytes,
+};
 pub use filter::EventFilter;
 pub use frame::{FrameError, HEADER_BYTES, MAX_MESSAGE, Message, MessageTooLong};
 pub use hresult::Hresult;

@@ -22,7 +22,7 @@ pub enum Reply {
     Info(Box<ProcessInfo>),
     /// The environment block follows on the same connection.
     Environment {
-        /// Length of the block in bytes, for [`EnvironmentBlock`](super::EnvironmentBlock).
+        /// Length of the block in bytes, for [`environment_bytes`](super::environment_bytes).
         bytes: u32,
     },
 }

@@ -28,8 +28,8 @@ use super::reverse_connection::ReverseConnection;
 use super::stream::Stream;
 use super::user_events::UserEventsData;
 use crate::ipc::{
-    Attempt, Command, CommandCode, CommandSupport, Destination, Downgrade, DumpRequest, EnvironmentBlock, Failure, HEADER_BYTES, Hresult,
-    LegacyRequest, ProcessInfo, Reply, ReplyError, SessionConfig, SessionId, Support, UserEvents, Variable,
+    Attempt, Command, CommandCode, CommandSupport, Destination, Downgrade, DumpRequest, Failure, HEADER_BYTES, Hresult, LegacyRequest,
+    ProcessInfo, Reply, ReplyError, SessionConfig, SessionId, Support, UserEvents, Variable, decode_environment, environment_bytes,
 };
 
 /// Time limit for a reply that takes the runtime no work.
@@ -158,19 +158,12 @@ impl Client {
     pub async fn environment(&self) -> Result<Vec<Variable>, ExchangeError> {
         let code = CommandCode::ProcessEnvironment;
         let read = async {
-            let (reply, mut stream) = self.exchange(&Command::ProcessEnvironment, None).await?;
+            let (reply, stream) = self.exchange(&Command::ProcessEnvironment, None).await?;
             let Reply::Environment { bytes } = reply else { return Err(unexpected_reply()) };
-            let mut block = EnvironmentBlock::new(bytes)?;
-            let mut buffer = [0; 16 << 10];
-            while block.missing() > 0 {
-                let room = block.missing().min(buffer.len());
-                match stream.read(&mut buffer[..room]).await {
-                    Ok(0) => break,
-                    Ok(count) => drop(block.feed(&buffer[..count])),
-                    Err(error) => return Err(Cause::of_stream(error, HEADER_BYTES)),
-                }
-            }
-            Ok(block.finish()?)
+            let (bytes, mut block) = (environment_bytes(bytes)?, Vec::new());
+            let received = stream.take(bytes as u64).read_to_end(&mut block).await;
+            received.map_err(|error| Cause::of_stream(error, HEADER_BYTES))?;
+            Ok(decode_environment(&block, bytes)?)
         };
         let _turn = self.turn(code, REPLY_TIMEOUT).await?;
         self.with_timeout(code, REPLY_TIMEOUT, read).await

@@ -16,7 +16,7 @@ use super::spec::{Fault, Spec};
 use super::stream::{Source, Stream};
 use crate::assembly::{Assembly, StartupHook};
 use crate::ipc::{
-    Command, CommandCode, Destination, DumpKind, EnvironmentBlock, Failure, Hresult, PerfMapKind, Reply, SessionId, TargetPath, Variable,
+    Command, CommandCode, Destination, DumpKind, Failure, Hresult, PerfMapKind, Reply, SessionId, TargetPath, Variable, encode_environment,
 };
 use crate::net::files;
 use crate::net::stream::Stream as Connection;
@@ -143,7 +143,7 @@ impl Runtime {
                 Answer::Success(code, Reply::Info(Box::new(self.spec.info(self.is_suspended()))), Vec::new())
             }
             Command::ProcessEnvironment => {
-                let block = EnvironmentBlock::encode(&self.environment);
+                let block = encode_environment(&self.environment);
                 Answer::Success(code, Reply::Environment { bytes: block.len() as u32 }, block)
             }
             Command::SetEnvironmentVariable { name, value } => {

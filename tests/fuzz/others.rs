@@ -9,7 +9,8 @@ use dn_top::analysis::{LiveEventFilter, Throughput};
 use dn_top::clr::{
     Trigger, format_provider, parse_event_ids, parse_level, parse_provider, parse_runtime_keywords, parse_tracepoints, select,
 };
-use dn_top::ipc::{Advertise, Command, CommandCode, EnvironmentBlock, LegacyRequest, Message, Reply, ReplyError, RuntimeVersion, Variable};
+use dn_top::ipc::{Advertise, Command, CommandCode, LegacyRequest, Message, Reply, ReplyError, RuntimeVersion, Variable};
+use dn_top::ipc::{decode_environment, encode_environment};
 use dn_top::model::{SafeText, escape_json, format_size, newest_lines, parse_keep, parse_size, sanitize, shown_command_line};
 use dn_top::net::discovery::{Scanner, Sources};
 use dn_top::net::endpoint::SocketName;
@@ -49,13 +50,9 @@ pub(crate) fn protocol(bytes: &[u8]) {
     if let Some(request) = LegacyRequest::decode(bytes) {
         assert_eq!(LegacyRequest::decode(&request.encode(7)), Some(request));
     }
-    let mut block = EnvironmentBlock::new(bytes.len() as u32).expect("short enough");
-    bytes.chunks(1 + bytes.len() / 3).for_each(|piece| _ = block.feed(piece));
-    if let Ok(variables) = block.finish() {
-        let again = EnvironmentBlock::encode(&variables);
-        let mut block = EnvironmentBlock::new(again.len() as u32).expect("short enough");
-        block.feed(&again);
-        assert_eq!(block.finish().map(|read| read.len()), Ok(variables.len()));
+    if let Ok(variables) = decode_environment(bytes, bytes.len()) {
+        let again = encode_environment(&variables);
+        assert_eq!(decode_environment(&again, again.len()).map(|read| read.len()), Ok(variables.len()));
         for Variable { name, value } in variables {
             is_safe(&sanitize(&name));
             is_safe(&sanitize(&value));
@@ -265,7 +262,7 @@ pub(crate) fn seeds(target: &str) -> Vec<Vec<u8>> {
                     message(0xff, 0, &info),
                     message(0xff, 0, &[&[1, 0, 0, 0][..], &info].concat()),
                     message(0xff, 0xff, &[&[0x86, 0x13, 0x13, 0x80][..], &string("it failed")].concat()),
-                    EnvironmentBlock::encode(&variables),
+                    encode_environment(&variables),
                     advertise.encode(),
                 ])
                 .collect()

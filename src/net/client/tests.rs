@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use super::*;
 use crate::ipc::{
     BufferMb, BufferMode, Cookie, Downgrade, DumpFlags, DumpKind, Failure, Level, MAX_MESSAGE, Provider, Providers, Rundown,
-    RuntimeVersion, SessionConfig, TargetPath, Variable as Sent,
+    RuntimeVersion, SessionConfig, TargetPath, Variable as Sent, encode_environment,
 };
 use crate::model::{ProcessKey, Trouble};
 use crate::net::stream::{Listener, Stream, address_in};
@@ -216,7 +216,7 @@ async fn stop_waits_for_a_dump_and_reports_a_long_wait() {
 #[tokio::test]
 async fn long_and_malformed_environments_are_handled() {
     let sent: Vec<_> = (0..5000).map(|i| Sent { name: format!("N{i}"), value: "\x1b[31m".repeat(4) }).collect();
-    let block = EnvironmentBlock::encode(&sent);
+    let block = encode_environment(&sent);
     assert!(block.len() > 3 * MAX_MESSAGE);
     let answer = [ok(&Reply::Environment { bytes: block.len() as u32 }, CommandCode::ProcessEnvironment), block].concat();
     let got = Server::replying_with(answer.clone()).client.environment().await.unwrap();
