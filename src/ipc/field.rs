@@ -14,7 +14,7 @@ pub(super) trait Field: Sized {
 
 /// Implements [`Field`] for structures whose fields are in wire order.
 macro_rules! structure {
-    ($($name:ident { $($field:ident),+ })+) => {
+    ($($name:ident { $($field:tt),+ })+) => {
         $(impl Field for $name {
             fn write(&self, out: &mut Vec<u8>) {
                 $(self.$field.write(out);)+

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Hresult;
-use super::field::Field;
+use super::field::{Field, structure};
 use super::invalid::InvalidRequest;
 use crate::wire::{Put, Reader};
 
@@ -94,14 +94,8 @@ impl Field for Guid {
     }
 }
 
-impl Field for SessionId {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.put_u64(self.0);
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Hresult> {
-        Ok(Self(reader.u64()?))
-    }
+structure! {
+    SessionId { 0 }
 }
 
 #[cfg(test)]
