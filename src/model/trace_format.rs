@@ -25,49 +25,38 @@ impl TraceFormat {
     /// All formats.
     pub const ALL: [Self; 7] = [Self::Perfetto, Self::Speedscope, Self::Chromium, Self::Folded, Self::Pprof, Self::Csv, Self::Nettrace];
 
+    /// Returns its name, its conventional file extension, and the tools that open it, with its contents.
+    const fn facts(self) -> [&'static str; 3] {
+        match self {
+            Self::Perfetto => ["perfetto", "perfetto-trace", "for ui.perfetto.dev: threads, samples, locks, GC, requests"],
+            Self::Speedscope => ["speedscope", "speedscope.json", "for speedscope.app: samples by thread"],
+            Self::Chromium => ["chromium", "chromium.json", "for chrome://tracing and others: similar contents, as JSON"],
+            Self::Folded => ["folded", "folded", "for flame graph tools: stacks and sample counts"],
+            Self::Pprof => ["pprof", "pb", "for pprof and continuous profilers: samples"],
+            Self::Csv => ["csv", "csv", "every event with its fields, one per line"],
+            // The extension differs from that of the recording itself.
+            Self::Nettrace => ["nettrace", "joined.nettrace", "for PerfView and dn-top: all events, and CPU samples, in one file"],
+        }
+    }
+
     /// Returns the name used on the command line and in the form.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Perfetto => "perfetto",
-            Self::Speedscope => "speedscope",
-            Self::Chromium => "chromium",
-            Self::Folded => "folded",
-            Self::Pprof => "pprof",
-            Self::Csv => "csv",
-            Self::Nettrace => "nettrace",
-        }
+        self.facts()[0]
+    }
+
+    /// Returns the conventional file extension.
+    pub const fn extension(self) -> &'static str {
+        self.facts()[1]
     }
 
     /// Returns the tools that open it, and its contents.
     pub const fn about(self) -> &'static str {
-        match self {
-            Self::Perfetto => "for ui.perfetto.dev: threads, samples, locks, GC, requests",
-            Self::Speedscope => "for speedscope.app: samples by thread",
-            Self::Chromium => "for chrome://tracing and others: similar contents, as JSON",
-            Self::Folded => "for flame graph tools: stacks and sample counts",
-            Self::Pprof => "for pprof and continuous profilers: samples",
-            Self::Csv => "every event with its fields, one per line",
-            Self::Nettrace => "for PerfView and dn-top: all events, and CPU samples, in one file",
-        }
+        self.facts()[2]
     }
 
     /// Whether a part of a recording can be exported in this format.
     pub fn has_parts(self) -> bool {
         self != Self::Nettrace
-    }
-
-    /// Returns the conventional file extension.
-    pub fn extension(self) -> &'static str {
-        match self {
-            Self::Perfetto => "perfetto-trace",
-            Self::Speedscope => "speedscope.json",
-            Self::Chromium => "chromium.json",
-            Self::Folded => "folded",
-            Self::Pprof => "pb",
-            Self::Csv => "csv",
-            // Differs from that of the recording itself.
-            Self::Nettrace => "joined.nettrace",
-        }
     }
 }
 
