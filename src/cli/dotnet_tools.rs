@@ -4,6 +4,7 @@
 mod options;
 mod stopping_event;
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 use self::options::TOOLS;
@@ -17,18 +18,41 @@ pub(super) struct Translated {
     pub(super) notes: Vec<String>,
 }
 
-/// The argument of an option.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ArgumentKind {
-    Value,
-    /// `true` or `false`; `true` if omitted.
-    Switch,
-}
-
 struct ToolOption {
     names: &'static [&'static str],
-    argument: ArgumentKind,
-    apply: fn(&mut Line, &str) -> Result<(), String>,
+    effect: Effect,
+}
+
+/// The translation of an option. A switch has the value `true` or `false`; `true` if omitted.
+enum Effect {
+    /// An option of dn-top with the same value.
+    Same(&'static str),
+    /// An option of dn-top without value, if the switch is on.
+    Flag(&'static str),
+    /// A note, if the switch is on.
+    Note(&'static str),
+    /// The value is kept for [`Tool::build`].
+    Keep,
+    Value(fn(&mut Line, &str) -> Result<(), String>),
+    Switch(fn(&mut Line, &str) -> Result<(), String>),
+}
+
+impl ToolOption {
+    fn is_switch(&self) -> bool {
+        matches!(self.effect, Effect::Flag(_) | Effect::Note(_) | Effect::Switch(_))
+    }
+
+    fn apply(&self, line: &mut Line, value: &str) -> Result<(), String> {
+        match self.effect {
+            Effect::Same(option) => line.add(&[option, value]),
+            Effect::Flag(option) if value == "true" => line.add(&[option]),
+            Effect::Note(note) if value == "true" => line.notes.push(note.to_owned()),
+            Effect::Flag(_) | Effect::Note(_) => {}
+            Effect::Keep => line.kept.extend(self.names.iter().map(|name| (*name, value.to_owned()))),
+            Effect::Value(apply) | Effect::Switch(apply) => apply(line, value)?,
+        }
+        Ok(())
+    }
 }
 
 struct Tool {
@@ -48,15 +72,10 @@ struct Line {
     positional: Vec<String>,
     /// The command after `--`.
     program: Option<Vec<OsString>>,
-    output: Option<String>,
-    format: Option<String>,
-    clr_events: [Option<String>; 2],
-    /// Provider, event name and payload filter.
-    stopping_event: [Option<String>; 3],
+    /// Values of the options that the translation of the tool needs together, by the names of the option.
+    kept: BTreeMap<&'static str, String>,
     keep_suspended: bool,
-    dump_type: Option<String>,
     help: bool,
-    number: Option<String>,
     notes: Vec<String>,
 }
 
@@ -105,14 +124,22 @@ impl Line {
     }
 
     fn append_extension(&mut self, extension: &str) {
-        if let Some(file) = self.output.as_mut().filter(|file| !file.ends_with(&format!(".{extension}"))) {
+        if let Some(file) = self.kept.get_mut("--output").filter(|file| !file.ends_with(&format!(".{extension}"))) {
             file.push('.');
             file.push_str(extension);
         }
     }
 
+    fn take(&mut self, option: &str) -> Option<String> {
+        self.kept.remove(option)
+    }
+
+    fn format(&mut self) -> Option<String> {
+        self.take("--format").map(|format| format.to_ascii_lowercase())
+    }
+
     fn write_to(&mut self) {
-        if let Some(file) = self.output.take() {
+        if let Some(file) = self.take("--output") {
             self.add(&["--output", &file]);
         }
     }
@@ -158,14 +185,14 @@ fn read(tool: &Tool, mut arguments: &[OsString], line: &mut Line) -> Result<(), 
         let option = tool.options.iter().copied().flatten().find(|option| option.names.contains(&name));
         let option = option.ok_or_else(|| format!("unknown option '{}'", name.escape_debug()))?;
         let next = || rest.first().map(|value| text(value)).transpose();
-        let value = match (option.argument, joined) {
+        let value = match (option.is_switch(), joined) {
             (_, Some(value)) => value,
-            (ArgumentKind::Value, None) => {
+            (false, None) => {
                 let value = next()?.ok_or_else(|| format!("{name} needs a value"))?;
                 arguments = &rest[1..];
                 value
             }
-            (ArgumentKind::Switch, None) => match next()? {
+            (true, None) => match next()? {
                 Some(value) if is_switch(value) => {
                     arguments = &rest[1..];
                     value
@@ -173,11 +200,13 @@ fn read(tool: &Tool, mut arguments: &[OsString], line: &mut Line) -> Result<(), 
                 _ => "true",
             },
         };
-        let value = if option.argument == ArgumentKind::Switch { value.to_ascii_lowercase() } else { value.to_owned() };
-        if option.argument == ArgumentKind::Switch && !is_switch(&value) {
-            return Err(format!("{name} must be true or false, not '{}'", value.escape_debug()));
+        if !option.is_switch() {
+            option.apply(line, value)?;
+        } else if is_switch(value) {
+            option.apply(line, &value.to_ascii_lowercase())?;
+        } else {
+            return Err(format!("{name} must be true or false, not '{}'", value.to_ascii_lowercase().escape_debug()));
         }
-        (option.apply)(line, &value)?;
     }
     Ok(())
 }

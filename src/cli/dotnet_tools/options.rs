@@ -3,15 +3,20 @@
 use std::path::Path;
 use std::time::Duration;
 
+use super::Effect::{Flag, Keep, Note, Same};
 use super::stopping_event::stopping_event;
-use super::{ArgumentKind, Line, Tool, ToolOption};
+use super::{Effect, Line, Tool, ToolOption};
+
+const fn option(names: &'static [&'static str], effect: Effect) -> ToolOption {
+    ToolOption { names, effect }
+}
 
 const fn value(names: &'static [&'static str], apply: fn(&mut Line, &str) -> Result<(), String>) -> ToolOption {
-    ToolOption { names, argument: ArgumentKind::Value, apply }
+    option(names, Effect::Value(apply))
 }
 
 const fn switch(names: &'static [&'static str], apply: fn(&mut Line, &str) -> Result<(), String>) -> ToolOption {
-    ToolOption { names, argument: ArgumentKind::Switch, apply }
+    option(names, Effect::Switch(apply))
 }
 
 const HELP: &[ToolOption] = &[switch(&["-?", "-h", "--help"], |line, _| {
@@ -24,21 +29,15 @@ const TARGET: &[ToolOption] = &[
     value(&["-p", "--process-id"], Line::set_target),
     value(&["-n", "--name"], Line::set_target),
     value(&["--diagnostic-port", "--dport"], |line, port| match port.split_once(',') {
-        Some((path, "connect")) => line.set_target(&format!("{path},connect")),
+        Some((_, "connect")) => line.set_target(port),
         _ => Err("a listening port is served by the dashboard: `dn-top --port PATH`; here only PATH,connect is accepted".to_owned()),
     }),
     value(&["--dsrouter"], |_, _| Err("--dsrouter is not supported: dn-top does not start dotnet-dsrouter".to_owned())),
 ];
 
-const OUTPUT: &[ToolOption] = &[value(&["-o", "--output"], |line, file| {
-    line.output = Some(file.to_owned());
-    Ok(())
-})];
+const OUTPUT: &[ToolOption] = &[option(&["-o", "--output"], Keep)];
 
-const FORMAT: &[ToolOption] = &[value(&["--format"], |line, format| {
-    line.format = Some(format.to_ascii_lowercase());
-    Ok(())
-})];
+const FORMAT: &[ToolOption] = &[option(&["--format"], Keep)];
 
 const DURATION: &[ToolOption] = &[value(&["--duration"], |line, text| {
     let time = time_span(text)?;
@@ -56,18 +55,10 @@ const RESUME: &[ToolOption] = &[switch(&["--resume-runtime"], |line, on| {
     Ok(())
 })];
 
-const VERBOSE: &[ToolOption] = &[switch(&["-v", "--verbose"], |line, on| {
-    if on == "true" {
-        line.notes.push("--verbose has no effect: messages are always shown".to_owned());
-    }
-    Ok(())
-})];
+const VERBOSE: &[ToolOption] = &[option(&["-v", "--verbose"], Note("--verbose has no effect: messages are always shown"))];
 
 const TRACE: &[ToolOption] = &[
-    value(&["--buffersize"], |line, megabytes| {
-        line.add(&["--buffer-mb", megabytes]);
-        Ok(())
-    }),
+    option(&["--buffersize"], Same("--buffer-mb")),
     value(&["--providers"], |line, list| {
         providers(list).iter().for_each(|provider| line.add(&["--provider", provider]));
         Ok(())
@@ -76,32 +67,12 @@ const TRACE: &[ToolOption] = &[
         list.split(',').map(str::trim).filter(|name| !name.is_empty()).for_each(|name| line.add(&["--profile", name]));
         Ok(())
     }),
-    value(&["--clrevents"], |line, events| {
-        line.clr_events[0] = Some(events.to_owned());
-        Ok(())
-    }),
-    value(&["--clreventlevel"], |line, level| {
-        line.clr_events[1] = Some(level.to_owned());
-        Ok(())
-    }),
-    switch(&["--show-child-io"], |line, on| {
-        if on == "true" {
-            line.add(&["--show-output"]);
-        }
-        Ok(())
-    }),
-    value(&["--stopping-event-provider-name"], |line, provider| {
-        line.stopping_event[0] = Some(provider.to_owned());
-        Ok(())
-    }),
-    value(&["--stopping-event-event-name"], |line, event| {
-        line.stopping_event[1] = Some(event.to_owned());
-        Ok(())
-    }),
-    value(&["--stopping-event-payload-filter"], |line, filter| {
-        line.stopping_event[2] = Some(filter.to_owned());
-        Ok(())
-    }),
+    option(&["--clrevents"], Keep),
+    option(&["--clreventlevel"], Keep),
+    option(&["--show-child-io"], Flag("--show-output")),
+    option(&["--stopping-event-provider-name"], Keep),
+    option(&["--stopping-event-event-name"], Keep),
+    option(&["--stopping-event-payload-filter"], Keep),
     switch(&["--rundown"], |line, on| {
         line.add(&["--rundown", if on == "true" { "full" } else { "none" }]);
         Ok(())
@@ -117,37 +88,18 @@ const TRACE: &[ToolOption] = &[
 ];
 
 const COUNTERS: &[ToolOption] = &[
-    value(&["--counters"], |line, list| {
-        line.add(&["--counters", list]);
-        Ok(())
-    }),
+    option(&["--counters"], Same("--counters")),
     value(&["--refresh-interval"], |line, seconds| {
         line.add(&["--interval", &format!("{}s", number(seconds)?)]);
         Ok(())
     }),
-    value(&["--maxHistograms"], |line, count| {
-        line.add(&["--max-histograms", count]);
-        Ok(())
-    }),
-    value(&["--maxTimeSeries"], |line, count| {
-        line.add(&["--max-time-series", count]);
-        Ok(())
-    }),
+    option(&["--maxHistograms"], Same("--max-histograms")),
+    option(&["--maxTimeSeries"], Same("--max-time-series")),
 ];
 
 const MONITOR: &[ToolOption] = &[
-    switch(&["--showDeltas"], |line, on| {
-        if on == "true" {
-            line.notes.push("--showDeltas has no effect: `--format json` has the change of each value".to_owned());
-        }
-        Ok(())
-    }),
-    switch(&["--abbreviateLargeNumbers"], |line, on| {
-        if on == "true" {
-            line.notes.push("--abbreviateLargeNumbers has no effect: numbers are shown in full".to_owned());
-        }
-        Ok(())
-    }),
+    option(&["--showDeltas"], Note("--showDeltas has no effect: `--format json` has the change of each value")),
+    option(&["--abbreviateLargeNumbers"], Note("--abbreviateLargeNumbers has no effect: numbers are shown in full")),
 ];
 
 const GCDUMP: &[ToolOption] = &[value(&["-t", "--timeout"], |line, seconds| {
@@ -163,42 +115,15 @@ const REPORT_TYPE: &[ToolOption] = &[value(&["-t", "--report-type"], |_, kind| {
     }
 })];
 
-const TOP: &[ToolOption] = &[
-    value(&["-n", "--number"], |line, count| {
-        line.number = Some(count.to_owned());
-        Ok(())
-    }),
-    switch(&["--inclusive"], |line, on| {
-        if on == "true" {
-            line.add(&["--inclusive"]);
-        }
-        Ok(())
-    }),
-];
+const TOP: &[ToolOption] = &[option(&["-n", "--number"], Keep), option(&["--inclusive"], Flag("--inclusive"))];
 
-const DUMP: &[ToolOption] = &[
-    value(&["--type"], |line, kind| {
-        line.dump_type = Some(kind.to_ascii_lowercase());
-        Ok(())
-    }),
-    switch(&["--diag"], |line, on| {
-        if on == "true" {
-            line.add(&["--diag"]);
-        }
-        Ok(())
-    }),
-    switch(&["--crashreport"], |line, on| {
-        if on == "true" {
-            line.add(&["--crash-report"]);
-        }
-        Ok(())
-    }),
-];
+const DUMP: &[ToolOption] =
+    &[option(&["--type"], Keep), option(&["--diag"], Flag("--diag")), option(&["--crashreport"], Flag("--crash-report"))];
 
 /// Of versions of the tool before 10.
-const LIST: &[ToolOption] = &[value(&["-r", "--runtime-version"], |_, _| Ok(()))];
+const LIST: &[ToolOption] = &[option(&["-r", "--runtime-version"], Keep)];
 
-const COMMAND: &[ToolOption] = &[value(&["-c", "--command"], |_, _| Ok(()))];
+const COMMAND: &[ToolOption] = &[option(&["-c", "--command"], Keep)];
 
 pub(super) const TOOLS: &[Tool] = &[
     Tool { tool: "trace", command: "collect", options: &[HELP, TARGET, OUTPUT, FORMAT, DURATION, RESUME, TRACE], build: trace_collect },
@@ -261,16 +186,17 @@ pub(super) const TOOLS: &[Tool] = &[
 ];
 
 fn trace_collect(line: &mut Line) -> Result<(), String> {
-    match std::mem::take(&mut line.clr_events) {
-        [Some(events), Some(level)] => line.add(&["--clr-events", &format!("{events}:{level}")]),
-        [Some(events), None] => line.add(&["--clr-events", &events]),
-        [None, Some(_)] => return Err("--clreventlevel needs --clrevents".to_owned()),
-        [None, None] => {}
+    match (line.take("--clrevents"), line.take("--clreventlevel")) {
+        (Some(events), Some(level)) => line.add(&["--clr-events", &format!("{events}:{level}")]),
+        (Some(events), None) => line.add(&["--clr-events", &events]),
+        (None, Some(_)) => return Err("--clreventlevel needs --clrevents".to_owned()),
+        (None, None) => {}
     }
-    if let Some(event) = stopping_event(std::mem::take(&mut line.stopping_event))? {
+    let parts = ["--stopping-event-provider-name", "--stopping-event-event-name", "--stopping-event-payload-filter"];
+    if let Some(event) = stopping_event(parts.map(|part| line.take(part)))? {
         line.add(&["--stop-on", &event]);
     }
-    match line.format.take().as_deref() {
+    match line.format().as_deref() {
         None | Some("nettrace") => {}
         Some(format @ ("speedscope" | "chromium")) => line.add(&["--export", format]),
         Some(format) => return Err(format!("--format is NetTrace, Speedscope or Chromium, not '{}'", format.escape_debug())),
@@ -296,14 +222,15 @@ fn trace_collect(line: &mut Line) -> Result<(), String> {
 }
 
 fn trace_convert(line: &mut Line) -> Result<(), String> {
-    let format = line.format.take().filter(|format| format != "nettrace");
+    let format = line.format().filter(|format| format != "nettrace");
     match format {
         Some(format) => {
             line.add(&["--format", &format]);
             if matches!(&*format, "speedscope" | "chromium") {
-                let ending = format!(".{format}.json");
-                let named = |file: String| if file.ends_with(&ending) { file } else { with_extension(&file, &ending[1..]) };
-                line.output = line.output.take().map(named);
+                let extension = format!("{format}.json");
+                if let Some(file) = line.kept.get_mut("--output").filter(|file| !file.ends_with(&format!(".{extension}"))) {
+                    *file = Path::new(file).with_extension(extension).to_string_lossy().into_owned();
+                }
             }
         }
         None if line.help => {}
@@ -318,33 +245,29 @@ fn trace_report(line: &mut Line) -> Result<(), String> {
     if let Some(at) = line.positional.iter().position(|word| word.eq_ignore_ascii_case("topN")) {
         line.positional.remove(at);
     }
-    let count = line.number.take().unwrap_or_else(|| "5".to_owned());
+    let count = line.take("--number").unwrap_or_else(|| "5".to_owned());
     line.add(&["-n", &count]);
     line.command(&["report"]);
     line.file(".nettrace")
 }
 
-/// Replaces the extension of a file, or appends it.
-fn with_extension(file: &str, extension: &str) -> String {
-    Path::new(file).with_extension(extension).to_string_lossy().into_owned()
-}
-
 fn counters_collect(line: &mut Line) -> Result<(), String> {
-    let format = line.format.take().unwrap_or_else(|| "csv".to_owned());
+    let format = line.format().unwrap_or_else(|| "csv".to_owned());
     line.add(&["--format", &format]);
     if format == "json" {
         line.notes.push("the JSON file has one object per line, with other names than that of dotnet-counters".to_owned());
     }
-    line.output.get_or_insert_with(|| "counter".to_owned());
+    line.kept.entry("--output").or_insert_with(|| "counter".to_owned());
     line.append_extension(&format);
     line.write_to();
     line.target_command("counters")
 }
 
 fn gcdump_collect(line: &mut Line) -> Result<(), String> {
-    match line.output.is_some() {
-        true => line.append_extension("gcdump"),
-        false => line.add(&["--gcdump"]),
+    if line.kept.contains_key("--output") {
+        line.append_extension("gcdump");
+    } else {
+        line.add(&["--gcdump"]);
     }
     line.write_to();
     line.add(&["--yes"]);
@@ -364,7 +287,7 @@ fn gcdump_report(line: &mut Line) -> Result<(), String> {
 }
 
 fn dump_collect(line: &mut Line) -> Result<(), String> {
-    let kind = line.dump_type.take().unwrap_or_else(|| "full".to_owned());
+    let kind = line.take("--type").map_or("full".to_owned(), |kind| kind.to_ascii_lowercase());
     line.add(&["--type", &kind]);
     line.write_to();
     line.target_command("dump")

@@ -5,9 +5,12 @@ use clap::Parser;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+fn words(line: &str) -> Vec<OsString> {
+    std::iter::once("dn-top").chain(line.split(' ')).map(OsString::from).collect()
+}
+
 fn ours(line: &str) -> Result<String, String> {
-    let words: Vec<OsString> = std::iter::once("dn-top").chain(line.split(' ')).map(OsString::from).collect();
-    let translated = translate(&words)?.ok_or_else(|| format!("{line}: not one of the other tools"))?;
+    let translated = translate(&words(line))?.ok_or_else(|| format!("{line}: not one of the other tools"))?;
     Arguments::try_parse_from(&translated.arguments).map_err(|error| format!("{line}: {error}"))?;
     Ok(translated.arguments[1..].iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" "))
 }
@@ -154,8 +157,7 @@ fn differences_are_reported() {
         ("counters monitor -p 1 --showDeltas", "counters monitor: --showDeltas has no effect"),
         ("counters collect -p 1 --format json", "counters collect: the JSON file has one object per line"),
     ] {
-        let words: Vec<OsString> = std::iter::once("dn-top").chain(line.split(' ')).map(OsString::from).collect();
-        let translated = translate(&words).unwrap().unwrap();
+        let translated = translate(&words(line)).unwrap().unwrap();
         assert!(translated.notes[0].starts_with(expected), "{:?}", translated.notes);
     }
 }
@@ -170,8 +172,7 @@ fn spaces_between_profiles_are_ignored() {
 #[test]
 fn own_command_lines_are_not_translated() {
     for line in ["trace api", "counters api --duration 1s", "dump 12", "heap 12", "--demo", "trace collector"] {
-        let words: Vec<OsString> = std::iter::once("dn-top").chain(line.split(' ')).map(OsString::from).collect();
-        assert_eq!(translate(&words), Ok(None), "{line}");
+        assert_eq!(translate(&words(line)), Ok(None), "{line}");
     }
 }
 
@@ -210,8 +211,7 @@ fn documented() -> BTreeMap<(&'static str, &'static str), Vec<Documented>> {
 fn known_options_match_the_documented_ones() {
     let documented = documented();
     for Tool { tool, command, options, .. } in TOOLS.iter().filter(|tool| tool.command != "collect-linux") {
-        let ours: BTreeSet<_> =
-            options.iter().copied().flatten().map(|option| (option.names.to_vec(), option.argument == ArgumentKind::Value)).collect();
+        let ours: BTreeSet<_> = options.iter().copied().flatten().map(|option| (option.names.to_vec(), !option.is_switch())).collect();
         let theirs: BTreeSet<_> = documented[&(*tool, *command)]
             .iter()
             .map(|(names, value)| (names.clone(), value.is_some_and(|value| value != "true")))
