@@ -10,15 +10,18 @@ mod record;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::config::Settings;
-use crate::app::{Columns, Sort};
+use crate::app::{AutoWatch, Columns, Sort};
+use crate::ipc::{DumpKind, PerfMapKind};
+use crate::model::TraceFormat;
 use crate::session::RESUME_ORPHANS;
 use crate::ui::Theme;
 
-pub(super) use analysis::{Analyze, CounterFormat, Counters, Diff, Frames, Heap, Range, Report, Slow, recording};
-pub(super) use control::{Dump, DumpKind, PerfMapKind, Profiler, ProfilerLibrary, Switch};
+pub(super) use analysis::{Analyze, CounterFormat, Counters, Diff, Frames, Heap, Report, Slow, recording};
+pub(super) use control::{Dump, Profiler, ProfilerLibrary, Switch};
 pub(super) use cpu::Cpu;
 pub(super) use export::{Export, Salvage};
 pub(super) use record::{Events, Record, Run, Trace};
@@ -53,7 +56,7 @@ pub(super) struct Dashboard {
     pub(super) readonly: bool,
     /// Processes whose counters are watched from the start; with --readonly none by default
     #[arg(long, value_name = "WHICH", value_enum)]
-    pub(super) watch: Option<Watch>,
+    pub(super) watch: Option<AutoWatch>,
     /// Also serve a diagnostic port, and list the runtimes that connect to it
     #[arg(long, value_name = "PATH")]
     pub(super) port: Option<PathBuf>,
@@ -106,11 +109,31 @@ fn parse_theme(text: &str) -> Result<String, String> {
         .ok_or_else(|| format!("expected {AUTO_THEME}, {} or a file that ends in .toml", Theme::NAMES.join(", ")))
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Watch {
-    Selected,
-    Never,
-    All,
+/// Names the values of enums that are defined elsewhere.
+macro_rules! value_enums {
+    ($($type:ty: $values:expr, $value:ident => $named:expr;)+) => {
+        $(impl ValueEnum for $type {
+            fn value_variants<'a>() -> &'a [Self] {
+                &$values
+            }
+
+            fn to_possible_value(&self) -> Option<PossibleValue> {
+                let $value = *self;
+                Some($named)
+            }
+        })+
+    };
+}
+
+value_enums! {
+    DumpKind: DumpKind::ALL, kind => PossibleValue::new(kind.name());
+    PerfMapKind: PerfMapKind::ALL, kind => PossibleValue::new(kind.name());
+    TraceFormat: TraceFormat::ALL, format => PossibleValue::new(format.name()).help(format.about());
+    AutoWatch: [AutoWatch::Selected, AutoWatch::Never, AutoWatch::All], watch => PossibleValue::new(match watch {
+        AutoWatch::Selected => "selected",
+        AutoWatch::Never => "never",
+        AutoWatch::All => "all",
+    });
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -123,17 +146,9 @@ pub(super) enum Color {
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// List all visible .NET processes, with the reason where one cannot be attached to; CPU% is measured over 0.1 s
-    Ps {
-        #[command(flatten)]
-        output: Output,
-    },
+    Ps(Output),
     /// Show details and capabilities of a process
-    Info {
-        #[command(flatten)]
-        target: Target,
-        #[command(flatten)]
-        output: Output,
-    },
+    Info(Inspect),
     /// Show the environment of a process; values that look like secrets are masked
     Env {
         #[command(flatten)]
@@ -149,10 +164,7 @@ pub(super) enum Command {
     /// Start a program, record it from its first instruction, and exit with its exit code
     Run(Run),
     /// Resume a process suspended at startup
-    Resume {
-        #[command(flatten)]
-        target: Target,
-    },
+    Resume(Target),
     /// Set or unset an environment variable of a process
     SetEnv {
         #[command(flatten)]
@@ -179,12 +191,7 @@ pub(super) enum Command {
     /// Show the top methods and functions by CPU time: managed, native and kernel code, sampled by the kernel
     Cpu(Cpu),
     /// Show the managed stack of every thread, equal stacks grouped
-    Stacks {
-        #[command(flatten)]
-        target: Target,
-        #[command(flatten)]
-        output: Output,
-    },
+    Stacks(Inspect),
     /// Show the live objects of a process or of a .gcdump file by type; of a process it forces a full GC
     Heap(Heap),
     /// Show why a process is slow, or was while a nettrace file was recorded: the possible causes, the worst first
@@ -221,10 +228,7 @@ pub(super) enum Command {
         output: Output,
     },
     /// List the trace profiles and the providers of each
-    Profiles {
-        #[command(flatten)]
-        output: Output,
-    },
+    Profiles(Output),
     /// Show the contents of a nettrace file
     Stats {
         /// The file
@@ -249,10 +253,7 @@ pub(super) enum Command {
     /// Repair a truncated nettrace file, or join the segments of a killed flight recorder
     Salvage(Salvage),
     /// Check what is visible and possible on this machine, with advice for what is not
-    Doctor {
-        #[command(flatten)]
-        output: Output,
-    },
+    Doctor(Output),
     /// Print a configuration file with every default, commented out
     Config,
     /// Print shell completions
@@ -293,12 +294,25 @@ pub(super) struct Target {
     pub(super) target: String,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct Inspect {
+    #[command(flatten)]
+    pub(super) target: Target,
+    #[command(flatten)]
+    pub(super) output: Output,
+}
+
 /// A longer time overflows the clock when it is added to the current time.
 const MAX_TIME: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 fn parse_time(text: &str) -> Result<Duration, String> {
     let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
     if time <= MAX_TIME { Ok(time) } else { Err("the longest time is 100 years".to_owned()) }
+}
+
+/// Parses a time since the start of a recording.
+fn parse_nanoseconds(text: &str) -> Result<i64, String> {
+    parse_time(text).map(|time| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
 }
 
 /// Refreshing faster than 100 ms adds cost but no information.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
-use super::args::{AUTO_THEME, Color, Dashboard, Watch};
+use super::args::{AUTO_THEME, Color, Dashboard};
 use super::config;
 use super::exit::{Exit, Failure};
 use super::host::Host;
@@ -31,7 +31,7 @@ pub(super) fn run(options: Dashboard) -> Result<Exit, Failure> {
         let port = options.port.as_deref().map(|path| Port::serve(path, &sources)).transpose().map_err(anyhow::Error::from)?;
         let app = Options {
             demo: options.demo,
-            watch: auto_watch(&options),
+            watch: options.watch.unwrap_or(if options.readonly { AutoWatch::Never } else { AutoWatch::Selected }),
             searched: sources.usual_directories().map(|folder| folder.display().to_string()).collect(),
             port: port.as_ref().map(|port| port.path().to_owned()),
             user: user::name(),
@@ -125,16 +125,6 @@ fn themes(options: &Dashboard, look: &tui::Look) -> Vec<SafeText> {
     }
     let own = look.own.iter().map(|(name, _)| name.clone());
     Theme::NAMES.into_iter().map(SafeText::from).chain(own).collect()
-}
-
-fn auto_watch(options: &Dashboard) -> AutoWatch {
-    match options.watch {
-        Some(Watch::Selected) => AutoWatch::Selected,
-        Some(Watch::All) => AutoWatch::All,
-        Some(Watch::Never) => AutoWatch::Never,
-        None if options.readonly => AutoWatch::Never,
-        None => AutoWatch::Selected,
-    }
 }
 
 /// The options that affect processes and recorded files alike.

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
 
 use serde::Serialize;
 
@@ -10,7 +9,7 @@ use super::args;
 use super::exit::{Exit, Failure};
 use super::{heap_diff, print};
 use crate::analysis::{ComparedFigure, Section, Subject, Unit};
-use crate::model::{Amount, Change, Count, Counted, FileContents, FileKind, SafeText, Stopwatch};
+use crate::model::{Amount, Change, Count, Counted, FileContents, FileKind, SafeText, Span, Stopwatch};
 use crate::session;
 
 /// The document of the command line contract.
@@ -88,9 +87,8 @@ pub(super) fn run(arguments: &args::Diff) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn read(path: &Path, range: Option<args::Range>) -> Result<FileContents, Failure> {
-    let nanoseconds = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-    let span = range.map(|range| (range.from.map_or(0, nanoseconds), range.to.map_or(i64::MAX, nanoseconds)));
+/// Reads a nettrace file, or a part of it.
+pub(super) fn read(path: &Path, span: Option<Span>) -> Result<FileContents, Failure> {
     let read = session::read_trace(path, span, |_| true).map_err(|why| Failure::failed(anyhow::anyhow!(why)))?;
     read.ok_or_else(|| Failure::failed(anyhow::anyhow!("{}: reading was stopped", path.display())))
 }

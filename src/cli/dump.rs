@@ -7,7 +7,7 @@ use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::target::{check_supported, connect, display_name, exchange_error, exit_code, target_path};
-use crate::ipc::{CommandCode, DumpFlags, DumpKind, DumpRequest, PerfMapKind};
+use crate::ipc::{CommandCode, DumpFlags, DumpRequest, PerfMapKind};
 use crate::model::{Bytes, default_dump_path, reachable_path};
 use crate::session::{self, DumpError};
 
@@ -31,12 +31,7 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
             target_path(&process, &session::free_target_path(&first, &reachable_path(&process, &first)))?
         }
     };
-    let kind = match arguments.kind {
-        args::DumpKind::Mini => DumpKind::Mini,
-        args::DumpKind::Heap => DumpKind::Heap,
-        args::DumpKind::Triage => DumpKind::Triage,
-        args::DumpKind::Full => DumpKind::Full,
-    };
+    let kind = arguments.kind;
     let flags = DumpFlags { crash_report: arguments.crash_report, log: arguments.diag, ..DumpFlags::default() };
     print::message(format_args!("{} is paused while it writes {}", display_name(&process), path.as_str()));
     let request = DumpRequest { path, kind, flags };
@@ -67,20 +62,9 @@ struct PerfMapDocument {
     files: Vec<String>,
 }
 
-pub(super) async fn perf_map(
-    host: &Host,
-    target: &str,
-    switch: args::Switch,
-    kind: args::PerfMapKind,
-    json: bool,
-) -> Result<Exit, Failure> {
+pub(super) async fn perf_map(host: &Host, target: &str, switch: args::Switch, kind: PerfMapKind, json: bool) -> Result<Exit, Failure> {
     let (process, client) = connect(host, target).await?;
     check_supported(&process, CommandCode::EnablePerfMap)?;
-    let kind = match kind {
-        args::PerfMapKind::All => PerfMapKind::All,
-        args::PerfMapKind::Jitdump => PerfMapKind::JitDump,
-        args::PerfMapKind::Perfmap => PerfMapKind::PerfMap,
-    };
     let enabled = switch == args::Switch::On;
     let files = session::perf_map(&client, &process, enabled.then_some(kind)).await.map_err(exchange_error)?;
     let files: Vec<String> = files.iter().map(|file| file.to_string_lossy().into_owned()).collect();

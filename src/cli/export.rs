@@ -42,9 +42,7 @@ impl Counts {
 
 pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
     let format = arguments.format;
-    let nanoseconds = |time: std::time::Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-    let from = arguments.from.map_or(i64::MIN, nanoseconds);
-    let to = arguments.to.map_or(i64::MAX, nanoseconds);
+    let (from, to) = (arguments.from.unwrap_or(i64::MIN), arguments.to.unwrap_or(i64::MAX));
     if from > to {
         return Err(Failure::usage("--from is later than --to: the range is empty"));
     }

@@ -54,7 +54,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use self::analyses::Analysis;
 use self::args::perfetto::{Perfetto, PerfettoCommand};
-use self::args::{Analyze, Arguments, Command, Dashboard};
+use self::args::{Analyze, Arguments, Command, Dashboard, Inspect};
 use self::exit::{Exit, Failure};
 use self::host::Host;
 use crate::session;
@@ -121,7 +121,9 @@ fn run() -> Result<Exit, Failure> {
         Command::Salvage(salvage) => on_processes(options, async |host| salvage::run(host, &salvage).await),
         Command::Counters(counters) => on_processes(options, async |host| counters::run(host, counters).await),
         Command::Cpu(cpu) => on_processes(options, async |host| cpu::run(host, &cpu).await),
-        Command::Stacks { target, output } => on_processes(options, async |host| stacks::run(host, &target.target, output.json).await),
+        Command::Stacks(Inspect { target, output }) => {
+            on_processes(options, async |host| stacks::run(host, &target.target, output.json).await)
+        }
         Command::Gc(arguments) => analyze(Analysis::Gc, &arguments),
         Command::Exceptions(arguments) => analyze(Analysis::Exceptions, &arguments),
         Command::Allocations(arguments) => analyze(Analysis::Allocations, &arguments),
@@ -132,16 +134,16 @@ fn run() -> Result<Exit, Failure> {
         Command::Events(arguments) => analyze(Analysis::Events, &arguments),
         Command::Slow(arguments) => on_processes(options, async |host| slow::run(host, &arguments).await),
         Command::Heap(heap) => on_processes(options, async |host| heap::run(host, &heap).await),
-        Command::Profiles { output } => profiles::run(output.json),
-        Command::Doctor { output } => on_processes(options, async |host| doctor::run(host, output.json).await),
-        Command::Ps { output } => on_processes(options, async |host| ps::ps(host, output.json).await),
-        Command::Info { target, output } => on_processes(options, async |host| ps::info(host, &target.target, output.json).await),
+        Command::Profiles(output) => profiles::run(output.json),
+        Command::Doctor(output) => on_processes(options, async |host| doctor::run(host, output.json).await),
+        Command::Ps(output) => on_processes(options, async |host| ps::ps(host, output.json).await),
+        Command::Info(Inspect { target, output }) => on_processes(options, async |host| ps::info(host, &target.target, output.json).await),
         Command::Env { target, reveal, output } => {
             on_processes(options, async |host| env::run(host, &target.target, reveal, output.json).await)
         }
         Command::Trace(trace) => on_processes(options, async |host| record::trace(host, trace).await),
         Command::Run(run) => runtime()?.block_on(run::run(run, &options.settings)),
-        Command::Resume { target } => on_processes(options, async |host| control::resume(host, &target.target).await),
+        Command::Resume(target) => on_processes(options, async |host| control::resume(host, &target.target).await),
         Command::SetEnv { target, assignment, unset } => {
             on_processes(options, async |host| control::set_env(host, &target.target, assignment.as_deref(), unset.as_deref()).await)
         }

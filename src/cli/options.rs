@@ -26,12 +26,12 @@ enum Subject {
 impl Subject {
     fn of(command: &Command) -> Self {
         match command {
-            Command::Ps { .. } | Command::Info { .. } | Command::Doctor { .. } => Self::Processes(CommandCode::ProcessInfo3),
+            Command::Ps(_) | Command::Info(_) | Command::Doctor(_) => Self::Processes(CommandCode::ProcessInfo3),
             Command::Env { .. } => Self::Processes(CommandCode::ProcessEnvironment),
             Command::Trace(_)
             | Command::Counters(_)
             | Command::Cpu(_)
-            | Command::Stacks { .. }
+            | Command::Stacks(_)
             | Command::Perfetto(Perfetto { command: Some(_), .. })
             | Command::Salvage(Salvage { names: true, .. }) => Self::Processes(CommandCode::CollectTracing),
             Command::Heap(heap) => Self::file_or_process(heap.file()),
@@ -44,7 +44,7 @@ impl Subject {
             | Command::Http(analyze)
             | Command::Logs(analyze)
             | Command::Events(analyze) => Self::file_or_process(recording(&analyze.source)),
-            Command::Resume { .. } => Self::Processes(CommandCode::ResumeRuntime),
+            Command::Resume(_) => Self::Processes(CommandCode::ResumeRuntime),
             Command::SetEnv { .. } => Self::Processes(CommandCode::SetEnvironmentVariable),
             Command::StartupHook { .. } => Self::Processes(CommandCode::ApplyStartupHook),
             Command::Profiler(Profiler::Attach { .. }) => Self::Processes(CommandCode::AttachProfiler),
@@ -54,7 +54,7 @@ impl Subject {
             Command::Perfmap { switch: Switch::Off, .. } => Self::Processes(CommandCode::DisablePerfMap),
             Command::Run(_) => Self::Program,
             Command::Open { .. } => Self::OpenFiles,
-            Command::Profiles { .. }
+            Command::Profiles(_)
             | Command::Stats { .. }
             | Command::Report(_)
             | Command::Diff(_)

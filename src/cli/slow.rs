@@ -5,17 +5,17 @@ use std::io::Write;
 use serde::Serialize;
 
 use super::analyses::{Document, observe};
-use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::record::no_cpu_time;
 use super::target::connect_running;
+use super::{args, diff};
 use crate::clr::{SLOW_PROFILE, select};
 use crate::diagnosis::{Evidence, Slowdown, Thresholds, slowdowns};
 use crate::ipc::RuntimeVersion;
 use crate::model::{CpuConstraints, CpuTimeUnavailable, FileContents, Percent, SafeText};
-use crate::session::{Observation, SlowObserved, read_trace};
+use crate::session::{Observation, SlowObserved};
 
 #[derive(Serialize)]
 pub(super) struct SlowCauses {
@@ -85,8 +85,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Slow) -> Result<Exit, Fai
     let thresholds = &host.settings.thresholds;
     let (document, exit) = match args::recording(&arguments.source) {
         Some(path) => {
-            let contents = read_trace(path, None, |_| true).map_err(|error| Failure::failed(anyhow::anyhow!(error)))?;
-            let Some(contents) = contents else { return Ok(Exit::Interrupted) };
+            let contents = diff::read(path, None)?;
             if let Some(trouble) = &contents.trouble {
                 print::message(format_args!("{}: {trouble}", path.display()));
             }

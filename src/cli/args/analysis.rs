@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{Output, Target, parse_refresh, parse_time};
-use crate::model::FileKind;
+use super::{Output, Target, parse_nanoseconds, parse_refresh, parse_time};
+use crate::model::{FileKind, Span};
 use crate::session::{is_heap_file, trace_file};
 
 #[derive(Debug, Args)]
@@ -161,10 +161,10 @@ pub(in crate::cli) struct Diff {
     pub(in crate::cli) after: Option<PathBuf>,
     /// Part of the first file, such as 10s..20s, ..30s or 1m..
     #[arg(long, value_name = "FROM..TO", value_parser = parse_range)]
-    pub(in crate::cli) before_range: Option<Range>,
+    pub(in crate::cli) before_range: Option<Span>,
     /// Part of the second file
     #[arg(long, value_name = "FROM..TO", value_parser = parse_range)]
-    pub(in crate::cli) after_range: Option<Range>,
+    pub(in crate::cli) after_range: Option<Span>,
     /// Number of figures of each kind
     #[arg(short = 'n', value_name = "N", default_value = "10")]
     pub(in crate::cli) count: usize,
@@ -172,24 +172,15 @@ pub(in crate::cli) struct Diff {
     pub(in crate::cli) output: Output,
 }
 
-/// A part of a recording: times since its start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) struct Range {
-    pub(in crate::cli) from: Option<Duration>,
-    pub(in crate::cli) to: Option<Duration>,
-}
-
-fn parse_range(text: &str) -> Result<Range, String> {
+/// Parses a part of a recording.
+fn parse_range(text: &str) -> Result<Span, String> {
     let (from, to) = text.split_once("..").ok_or("expected two times with .. between them, such as 10s..20s")?;
-    let time = |text: &str| match text {
-        "" => Ok(None),
-        text => parse_time(text).map(Some).map_err(|error| format!("{text}: {error}")),
+    let time = |text: &str, default| match text {
+        "" => Ok(default),
+        text => parse_nanoseconds(text).map_err(|error| format!("{text}: {error}")),
     };
-    let range = Range { from: time(from)?, to: time(to)? };
-    match range {
-        Range { from: Some(from), to: Some(to) } if from >= to => Err("the range is empty".to_owned()),
-        range => Ok(range),
-    }
+    let range = (time(from, 0)?, time(to, i64::MAX)?);
+    if range.0 >= range.1 { Err("the range is empty".to_owned()) } else { Ok(range) }
 }
 
 #[cfg(test)]
@@ -199,11 +190,11 @@ mod tests {
 
     #[test]
     fn ranges_are_parsed() {
-        let seconds = |seconds| Some(Duration::from_secs(seconds));
-        assert_eq!(parse_range("10s..1m").unwrap(), Range { from: seconds(10), to: seconds(60) });
-        assert_eq!(parse_range("..5s").unwrap(), Range { from: None, to: seconds(5) });
-        assert_eq!(parse_range("5s..").unwrap(), Range { from: seconds(5), to: None });
-        for wrong in ["", "5s", "x..y", "5..6", "5s..5s", "6s..5s"] {
+        const SECOND: i64 = 1_000_000_000;
+        assert_eq!(parse_range("10s..1m"), Ok((10 * SECOND, 60 * SECOND)));
+        assert_eq!(parse_range("..5s"), Ok((0, 5 * SECOND)));
+        assert_eq!(parse_range("5s.."), Ok((5 * SECOND, i64::MAX)));
+        for wrong in ["", "5s", "x..y", "5..6", "5s..5s", "6s..5s", "..0s", "..101 years"] {
             assert!(parse_range(wrong).is_err(), "{wrong}");
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::{Output, Target, parse_time};
-use crate::ipc::Guid;
+use crate::ipc::{DumpKind, Guid};
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum Profiler {
@@ -64,19 +64,4 @@ pub(in crate::cli) struct Dump {
 pub(in crate::cli) enum Switch {
     On,
     Off,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum PerfMapKind {
-    All,
-    Jitdump,
-    Perfmap,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum DumpKind {
-    Mini,
-    Heap,
-    Triage,
-    Full,
 }

@@ -1,12 +1,10 @@
 //! Options of `export` and `salvage`, which convert and repair recorded files.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use clap::builder::PossibleValue;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::{Output, parse_time};
+use super::{Output, parse_nanoseconds};
 use crate::model::TraceFormat;
 
 #[derive(Debug, Args)]
@@ -40,24 +38,14 @@ pub(in crate::cli) struct Export {
     #[arg(short = 'o', long = "output", value_name = "OUT")]
     pub(in crate::cli) output_path: Option<PathBuf>,
     /// Skip everything before this time since the start of the recording
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    pub(in crate::cli) from: Option<Duration>,
+    #[arg(long, value_name = "TIME", value_parser = parse_nanoseconds)]
+    pub(in crate::cli) from: Option<i64>,
     /// Skip everything after this time since the start of the recording
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    pub(in crate::cli) to: Option<Duration>,
+    #[arg(long, value_name = "TIME", value_parser = parse_nanoseconds)]
+    pub(in crate::cli) to: Option<i64>,
     /// Only this thread, by its operating system id; can be repeated
     #[arg(long, value_name = "ID")]
     pub(in crate::cli) thread: Vec<u64>,
     #[command(flatten)]
     pub(in crate::cli) output: Output,
-}
-
-impl ValueEnum for TraceFormat {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.name()).help(self.about()))
-    }
 }
