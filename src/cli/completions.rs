@@ -30,7 +30,7 @@ pub(super) fn script(shell: Shell) -> Result<Exit, Failure> {
     if let Some(shell) = SHELLS.completer(&shell.to_string()) {
         shell.write_registration(VARIABLE, "dn-top", "dn-top", "dn-top", &mut script).map_err(anyhow::Error::from)?;
     }
-    print::more(|out| out.write_all(&script))?;
+    print::bytes(&script)?;
     Ok(Exit::Done)
 }
 

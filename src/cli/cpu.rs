@@ -48,11 +48,9 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
     if !matches!(printed, Ok(true)) {
         // The output is closed or failed: print nothing more.
     } else if arguments.output.json && arguments.live {
-        print::more(|out| print::json_entry(out, &Entry { r#type: "summary", document: &document }))?;
-    } else if arguments.output.json {
-        print::json(&document)?;
+        print::json_entry(&Entry { r#type: "summary", document: &document })?;
     } else {
-        print::text(|out| write_text(out, &document))?;
+        print::document(arguments.output.json, &document, write_text)?;
     }
     remarks(&process, &profile, &document).iter().for_each(print::message);
     let is_written = match &profile.file {

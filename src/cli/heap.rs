@@ -203,11 +203,7 @@ fn confirm(process: &Process) -> anyhow::Result<bool> {
 
 fn report(heap: &HeapSnapshot, retention: Option<&Retention>, file: Option<SafeText>, arguments: &args::Heap) -> Result<Exit, Failure> {
     let document = Document { file, ..document(heap, retention, arguments.retained, arguments.paths.as_deref(), arguments.count) };
-    if arguments.output.json {
-        print::json(&document)?;
-    } else {
-        print::text(|out| write_text(out, &document))?;
-    }
+    print::document(arguments.output.json, &document, write_text)?;
     for problem in &document.problems {
         print::message(problem);
     }

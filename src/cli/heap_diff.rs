@@ -61,11 +61,7 @@ pub(super) fn run(before: &Path, after: &Path, arguments: &args::Diff) -> Result
         types: changes.iter().take(arguments.count).map(changed).collect(),
         other_types: changes.len().saturating_sub(arguments.count),
     };
-    if arguments.output.json {
-        print::json(&document)?;
-    } else {
-        print::text(|out| write_text(out, &document))?;
-    }
+    print::document(arguments.output.json, &document, write_text)?;
     for Heap { file, problems, .. } in [&document.before, &document.after] {
         for problem in problems {
             print::message(format_args!("{file}: {problem}"));

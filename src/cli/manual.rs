@@ -63,23 +63,27 @@ const EXIT_CODES: [(&str, &str); 6] = [
 
 /// Prints one page with all commands, so that there is only one page to search.
 pub(super) fn page() -> Result<Exit, Failure> {
-    print::more(|mut out| {
-        let mut command = Arguments::command();
-        command.build();
-        let man = Man::new(command.clone());
-        man.render_title(&mut out)?;
-        man.render_name_section(&mut out)?;
-        man.render_synopsis_section(&mut out)?;
-        man.render_description_section(&mut out)?;
-        man.render_options_section(&mut out)?;
-        keys(out)?;
-        commands(&command, out)?;
-        section(out, "EXAMPLES", &EXAMPLES)?;
-        section(out, "FILES", &FILES)?;
-        section(out, "ENVIRONMENT", &ENVIRONMENT)?;
-        section(out, "EXIT STATUS", &EXIT_CODES)
-    })?;
+    let mut page = Vec::new();
+    write(&mut page).map_err(anyhow::Error::from)?;
+    print::bytes(&page)?;
     Ok(Exit::Done)
+}
+
+fn write(mut out: &mut dyn Write) -> io::Result<()> {
+    let mut command = Arguments::command();
+    command.build();
+    let man = Man::new(command.clone());
+    man.render_title(&mut out)?;
+    man.render_name_section(&mut out)?;
+    man.render_synopsis_section(&mut out)?;
+    man.render_description_section(&mut out)?;
+    man.render_options_section(&mut out)?;
+    keys(out)?;
+    commands(&command, out)?;
+    section(out, "EXAMPLES", &EXAMPLES)?;
+    section(out, "FILES", &FILES)?;
+    section(out, "ENVIRONMENT", &ENVIRONMENT)?;
+    section(out, "EXIT STATUS", &EXIT_CODES)
 }
 
 fn keys(out: &mut dyn Write) -> io::Result<()> {

@@ -51,12 +51,7 @@ pub(super) async fn show_service(json: bool) -> Result<Exit, Failure> {
         let exit = if error.is_denied() { Exit::Denied } else { Exit::Failed };
         Failure::new(exit, error)
     })?;
-    let document = document(socket.to_string(), state);
-    if json {
-        print::json(&document)?;
-        return Ok(Exit::Done);
-    }
-    print::text(|out| {
+    print::document(json, &document(socket.to_string(), state), |out, document| {
         writeln!(out, "{} at {}", document.version, document.socket)?;
         for ProducerDocument { id, name, pid, uid, version, data_sources } in &document.producers {
             let process = pid.map_or("a process on another machine".to_owned(), |pid| format!("process {pid}"));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -27,7 +27,16 @@ struct Versioned<'a, T> {
 /// Prints one JSON object with its schema version.
 pub(super) fn json(document: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(&Versioned { schema: SCHEMA, document }).context("the result cannot be written as JSON")?;
-    more(|out| writeln!(out, "{}", escape_json(&text))).map(drop)
+    bytes(format!("{}\n", escape_json(&text)).as_bytes()).map(drop)
+}
+
+/// Prints a document as JSON, or as text.
+pub(super) fn document<T: Serialize>(
+    is_json: bool,
+    document: &T,
+    write: impl FnOnce(&mut dyn Write, &T) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    if is_json { json(document) } else { text(|out| write(out, document)) }
 }
 
 /// Prints one JSON object with its schema version and a list named `name`.
@@ -39,41 +48,32 @@ pub(super) fn json_line(out: &mut dyn Write, document: &impl Serialize) -> io::R
     writeln!(out, "{}", escape_json(&serde_json::to_string(document)?))
 }
 
-/// Writes one of several JSON objects, with its schema version, on one line.
-pub(super) fn json_entry(out: &mut dyn Write, document: &impl Serialize) -> io::Result<()> {
-    json_line(out, &Versioned { schema: SCHEMA, document })
+/// Prints one of several JSON objects, with its schema version, on one line. Returns whether the output is still open.
+pub(super) fn json_entry(document: &impl Serialize) -> anyhow::Result<bool> {
+    let mut line = Vec::new();
+    json_line(&mut line, &Versioned { schema: SCHEMA, document })?;
+    bytes(&line)
 }
 
-/// Prints text, which may contain untrusted names. A reader that closes the pipe early (`| head`) is not an error.
+/// Prints text, which may contain untrusted names.
 pub(super) fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
-    more(|out| write(&mut Safe(out))).map(drop)
+    let mut text = Vec::new();
+    write(&mut text)?;
+    bytes(safe_lines(&text).as_bytes()).map(drop)
 }
 
-/// Prints unsanitized output, possibly in several parts. Returns whether the output is still open.
-pub(super) fn more(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<bool> {
-    let mut out = BufWriter::new(io::stdout().lock());
-    match write(&mut out).and_then(|()| out.flush()) {
+/// Prints unsanitized output. Returns whether the output is still open: a reader that closes the pipe early (`| head`) is not an error.
+pub(super) fn bytes(bytes: &[u8]) -> anyhow::Result<bool> {
+    let mut out = io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
         result => result.context("cannot write to stdout").map(|()| true),
     }
 }
 
-/// A writer that replaces the characters that control a terminal, except for line ends.
-pub(super) struct Safe<W>(pub(super) W);
-
-impl<W: Write> Write for Safe<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        for line in String::from_utf8_lossy(bytes).split_inclusive('\n') {
-            let (text, end) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));
-            self.0.write_all(safe(text).as_bytes())?;
-            self.0.write_all(end.as_bytes())?;
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
+/// Replaces the characters that control a terminal, except for line ends.
+pub(super) fn safe_lines(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).split('\n').map(safe).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the name of a method, with its parameters.
@@ -99,12 +99,7 @@ mod tests {
     proptest! {
         #[test]
         fn output_contains_no_control_characters(lines: Vec<String>, bytes: Vec<u8>) {
-            let mut out = Vec::new();
-            for line in &lines {
-                writeln!(Safe(&mut out), "{line}").unwrap();
-            }
-            Safe(&mut out).write_all(&bytes).unwrap();
-            let text = String::from_utf8(out).unwrap();
+            let text = safe_lines(&[lines.join("\n").as_bytes(), &bytes].concat());
             prop_assert!(text.lines().all(|line| safe(line) == line));
             prop_assert!(!text.contains(|c: char| c.is_control() && c != '\n'));
         }

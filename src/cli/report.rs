@@ -12,14 +12,14 @@ use super::analyses::{Routes, missing_status};
 use super::args::{self, Frames};
 use super::cpu::{missing_callers, missing_samples};
 use super::exit::{Exit, Failure};
-use super::print;
 use super::slow::SlowCauses;
+use super::{diff, print};
 use crate::analysis::{EventCount, KernelSamples, MethodTime, Origin, Profile, RecordedCpuTime, SampleFilter, SampledMethods};
 use crate::clr::RUNTIME_PROVIDER;
 use crate::clr::payload::SampleLosses;
 use crate::diagnosis::Thresholds;
 use crate::model::{Count, Counted, FileContents, Percent, SafeText};
-use crate::session::{RecordedFile, read_cpu_samples, read_trace};
+use crate::session::{RecordedFile, read_cpu_samples};
 use crate::sorting::CompactSort;
 
 /// Events that explain slowness beyond the samples: garbage collections, thread pool changes, exceptions and lock contention.
@@ -112,7 +112,7 @@ pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<E
     // A pipe cannot be read again: opening it would block until there is a writer.
     let is_file = arguments.file.metadata().is_ok_and(|metadata| metadata.is_file());
     let more = is_file && sampled.throughput().counts().iter().any(shows_cause);
-    let contents = if more { read_trace(&arguments.file, None, |_| true).ok().flatten() } else { None };
+    let contents = if more { diff::read(&arguments.file, None).ok() } else { None };
     let report = Report {
         slow: contents.as_ref().map(|contents| SlowCauses::of_file(contents, thresholds)),
         routes: contents
@@ -122,11 +122,7 @@ pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<E
         losses: losses.map(Losses::from),
         ..report(&sampled, cpu, arguments)
     };
-    if arguments.output.json {
-        print::json(&report)?;
-    } else {
-        print::text(|out| write_text(out, &report))?;
-    }
+    print::document(arguments.output.json, &report, write_text)?;
     if report.routes.is_some() {
         let activities = contents.as_ref().map(|contents| &contents.analysis.snapshot.activities);
         activities.and_then(missing_status).iter().for_each(print::message);

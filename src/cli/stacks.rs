@@ -46,11 +46,7 @@ pub(super) async fn run(host: &Host, target: &str, json: bool) -> Result<Exit, F
         error => anyhow::anyhow!("{}: {error}", display_name(&process)).into(),
     })?;
     let document = document(&process, ended.is_ok(), groups, &names);
-    if json {
-        print::json(&document)?;
-    } else {
-        print::text(|out| write_text(out, &document))?;
-    }
+    print::document(json, &document, write_text)?;
     if let Err(why) = &ended {
         print::message(format_args!("some method names may be missing and are shown as addresses: {why}"));
     }

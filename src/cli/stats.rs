@@ -73,11 +73,7 @@ pub(super) fn run(path: &Path, json: bool) -> Result<Exit, Failure> {
     let mut tally = Throughput::default();
     let pass = recorded.read(&mut tally).map_err(Failure::failed)?;
     let stats = stats(&tally, &pass);
-    if json {
-        print::json(&stats)?;
-    } else {
-        print::text(|out| write_text(out, &stats))?;
-    }
+    print::document(json, &stats, write_text)?;
     if let Some(trouble) = pass.trouble() {
         print::message(format_args!("{}: {trouble}", path.display()));
     }

@@ -33,14 +33,10 @@ impl<T: Serialize> Document<T> {
         output: &args::Output,
         write: impl FnOnce(&T, &mut dyn Write) -> std::io::Result<()>,
     ) -> anyhow::Result<()> {
-        if output.json {
-            print::json(self)?;
-        } else {
-            print::text(|out| {
-                writeln!(out, "recorded {}", Stopwatch(Duration::from_millis(self.duration_ms)))?;
-                write(&self.found, out)
-            })?;
-        }
+        print::document(output.json, self, |out, Self { duration_ms, found, .. }| {
+            writeln!(out, "recorded {}", Stopwatch(Duration::from_millis(*duration_ms)))?;
+            write(found, out)
+        })?;
         if self.dropped_events > 0 {
             print::message(format_args!("the runtime dropped {}: figures are too low", Counted(self.dropped_events, "event")));
         }

@@ -16,7 +16,6 @@ use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::target::{connect_running, display_name, start_error};
-use crate::analysis::CountersSnapshot;
 use crate::ipc::BufferMb;
 use crate::model::Process;
 use crate::net::files;
@@ -42,12 +41,12 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
     // Only now, so that no empty file is left behind without a session.
     let file = arguments.output_file.as_deref().map(create).transpose()?;
     let deadline = arguments.duration.map(|duration| Instant::now() + duration);
-    let mut output = Output { printer: Printer::new(arguments.format, file), selection, printed: false };
+    let mut printer = Printer::new(arguments.format, file, selection);
     // The first values arrive after one interval; meters start at the next whole one.
     let first_value_deadline = Instant::now() + (interval * 3).max(Duration::from_secs(5));
     let over = tokio::select! {
         () = interrupts.next() => Ok(Exit::Interrupted),
-        over = follow(&mut monitor, &mut output, &process, deadline, first_value_deadline) => over,
+        over = follow(&mut monitor, &mut printer, &process, deadline, first_value_deadline) => over,
     };
     let (last, ended) = tokio::select! {
         stopped = monitor.stop() => stopped,
@@ -55,12 +54,12 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
         () = interrupts.next() => return Ok(Exit::Interrupted),
     };
     let exit = over?;
-    last.iter().try_for_each(|last| output.print(last).map(drop))?;
+    last.iter().try_for_each(|last| printer.print(last).map(drop))?;
     match ended {
         _ if exit == Exit::Interrupted => {}
         Err(Unfinished::Closed) => print::message(format_args!("{} ended, or closed the session", display_name(&process))),
         Err(why) => return Err(anyhow::anyhow!("{}: {why}", display_name(&process)).into()),
-        Ok(()) if !output.printed => return Err(no_values_error(&process, &arguments.counters, arguments.duration)),
+        Ok(()) if !printer.any_printed => return Err(no_values_error(&process, &arguments.counters, arguments.duration)),
         Ok(()) => {}
     }
     Ok(exit)
@@ -69,7 +68,7 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
 /// Prints values until the deadline, the exit of the target, or the closing of the output.
 async fn follow(
     monitor: &mut CounterMonitor,
-    output: &mut Output,
+    printer: &mut Printer,
     process: &Process,
     deadline: Option<Instant>,
     first_value_deadline: Instant,
@@ -78,7 +77,7 @@ async fn follow(
     loop {
         let event = tokio::select! {
             () = sleep_until(deadline.unwrap_or(first_value_deadline)), if deadline.is_some() => return Ok(Exit::Done),
-            () = sleep_until(first_value_deadline), if !output.printed && !has_warned => {
+            () = sleep_until(first_value_deadline), if !printer.any_printed && !has_warned => {
                 has_warned = true;
                 print::message(format_args!("{} has published no such counter yet", display_name(process)));
                 continue;
@@ -87,14 +86,14 @@ async fn follow(
         };
         match event {
             CounterEvent::Values(counters) => {
-                if !output.print(&counters)? {
+                if !printer.print(&counters)? {
                     return Ok(Exit::Done);
                 }
             }
             CounterEvent::OtherLimits(limits) => {
                 let every = limits.refresh_interval;
                 print::message(format_args!("another session collects the meters every {every} s with other limits: using these"));
-                output.printer.begin();
+                printer.begin();
             }
             CounterEvent::Ended => return Ok(Exit::Done),
         }
@@ -121,22 +120,4 @@ fn create(path: &Path) -> Result<File, Failure> {
         let exit = if error.kind() == ErrorKind::PermissionDenied { Exit::Denied } else { Exit::Failed };
         Failure::new(exit, anyhow::anyhow!("cannot create {}: {error}", path.display()))
     })
-}
-
-/// The printer, and the counters to print.
-struct Output {
-    printer: Printer,
-    selection: CounterSelection,
-    /// Whether any value was printed.
-    printed: bool,
-}
-
-impl Output {
-    /// Prints the new values and notices. Returns whether the output is still open.
-    fn print(&mut self, snapshot: &CountersSnapshot) -> anyhow::Result<bool> {
-        snapshot.notices.iter().for_each(|notice| self.printer.print_notice(notice));
-        let (any, is_open) = self.printer.counters(&snapshot.counters, &self.selection)?;
-        self.printed |= any;
-        Ok(is_open)
-    }
 }

@@ -1,7 +1,7 @@
 //! Counter values as text, CSV or JSON.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 use anyhow::Context;
 use foldhash::{HashMap, HashSet};
@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, MeterNotice, without_duplicates};
+use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, CountersSnapshot, MeterNotice, without_duplicates};
 use crate::cli::args::CounterFormat;
-use crate::cli::print::{self, Safe};
+use crate::cli::print;
 use crate::model::{Number, sanitize};
 use crate::session::CounterSelection;
 
@@ -20,11 +20,14 @@ pub(super) struct Printer {
     format: CounterFormat,
     /// Output file; standard output if `None`.
     file: Option<File>,
+    /// The counters to print.
+    selection: CounterSelection,
     /// Time of the latest printed value, by group, name and tags.
     printed: HashMap<(String, String, String), i64>,
     /// Notices already printed.
     printed_notices: HashSet<String>,
-    has_header: bool,
+    /// Whether any value was printed.
+    pub(super) any_printed: bool,
 }
 
 /// One line of JSON.
@@ -67,8 +70,8 @@ struct Row<'a> {
 }
 
 impl Printer {
-    pub(super) fn new(format: CounterFormat, file: Option<File>) -> Self {
-        Self { format, file, printed: HashMap::default(), printed_notices: HashSet::default(), has_header: false }
+    pub(super) fn new(format: CounterFormat, file: Option<File>, selection: CounterSelection) -> Self {
+        Self { format, file, selection, printed: HashMap::default(), printed_notices: HashSet::default(), any_printed: false }
     }
 
     /// Starts a new session, whose clock differs from that of the previous one.
@@ -77,7 +80,7 @@ impl Printer {
     }
 
     /// Prints a notice about the values, once.
-    pub(super) fn print_notice(&mut self, notice: &MeterNotice) {
+    fn print_notice(&mut self, notice: &MeterNotice) {
         if matches!(notice, MeterNotice::OtherLimits(_)) {
             return;
         }
@@ -87,30 +90,26 @@ impl Printer {
         }
     }
 
-    /// Prints the new values of the selection. Returns whether there were any, and whether the output is still open.
-    pub(super) fn counters(&mut self, counters: &[CounterSnapshot], selection: &CounterSelection) -> anyhow::Result<(bool, bool)> {
+    /// Prints the new values of the selection, and the new notices. Returns whether the output is still open.
+    pub(super) fn print(&mut self, snapshot: &CountersSnapshot) -> anyhow::Result<bool> {
+        snapshot.notices.iter().for_each(|notice| self.print_notice(notice));
         // A counter that is published both as an EventCounter and by a meter is shown once, as in dotnet-counters.
-        let new: Vec<_> =
-            without_duplicates(counters).filter(|counter| selection.has(counter)).filter(|counter| self.is_new(counter)).collect();
+        let counters = without_duplicates(&snapshot.counters);
+        let new: Vec<_> = counters.filter(|counter| self.selection.has(counter) && self.is_new(counter)).collect();
         if new.is_empty() {
-            return Ok((false, true));
+            return Ok(true);
         }
         let now = Timestamp::now();
-        let (format, has_header) = (self.format, std::mem::replace(&mut self.has_header, true));
-        let write = |out: &mut dyn Write| match format {
-            CounterFormat::Json => json(out, now, &new),
-            CounterFormat::Csv => csv(out, now, &new, has_header),
-            CounterFormat::Text => text(out, now, &new, has_header),
+        let (format, has_header) = (self.format, std::mem::replace(&mut self.any_printed, true));
+        let lines = match format {
+            CounterFormat::Json => json(now, &new)?,
+            CounterFormat::Csv => csv(now, &new, has_header)?,
+            CounterFormat::Text => text(now, &new, has_header)?,
         };
-        let is_read = match &mut self.file {
-            None => print::more(write)?,
-            Some(file) => {
-                let mut out = BufWriter::new(file);
-                write(&mut out).and_then(|()| out.flush()).context("cannot write the values to the file")?;
-                true
-            }
-        };
-        Ok((true, is_read))
+        match &mut self.file {
+            None => print::bytes(&lines),
+            Some(file) => file.write_all(&lines).context("cannot write the values to the file").map(|()| true),
+        }
     }
 
     fn is_new(&mut self, counter: &CounterSnapshot) -> bool {
@@ -119,7 +118,8 @@ impl Printer {
     }
 }
 
-fn json(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot]) -> io::Result<()> {
+fn json(now: Timestamp, counters: &[&CounterSnapshot]) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
     let time = format!("{now:.3}");
     for counter in counters {
         let histogram = counter.histogram.as_ref();
@@ -150,14 +150,14 @@ fn json(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot]) -> i
                 sum: reading.sum.map(exact),
             }),
         };
-        print::json_line(out, &line)?;
+        print::json_line(&mut out, &line)?;
     }
-    Ok(())
+    Ok(out)
 }
 
 /// Writes the columns of dotnet-counters.
-fn csv(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot], has_header: bool) -> io::Result<()> {
-    let out = &mut Safe(out);
+fn csv(now: Timestamp, counters: &[&CounterSnapshot], has_header: bool) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
     if !has_header {
         writeln!(out, "Timestamp,Provider,Counter Name,Counter Type,Mean/Increment")?;
     }
@@ -169,11 +169,11 @@ fn csv(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot], has_h
             writeln!(out, "{time},{},{},{kind},{}", quoted(&counter.group), quoted(&name), Number(value))?;
         }
     }
-    Ok(())
+    Ok(print::safe_lines(&out).into_bytes())
 }
 
-fn text(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot], has_header: bool) -> io::Result<()> {
-    let out = &mut Safe(out);
+fn text(now: Timestamp, counters: &[&CounterSnapshot], has_header: bool) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
     let gap = if has_header { "\n" } else { "" };
     writeln!(out, "{gap}{}", now.to_zoned(TimeZone::system()).strftime("%H:%M:%S"))?;
     let mut group = None;
@@ -186,7 +186,7 @@ fn text(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot], has_
         let name = format!("{}{}{}", counter.display_name, bracketed(" (", &unit, ")"), bracketed(" [", &tags, "]"));
         writeln!(out, "    {value:>15}  {name}")?;
     }
-    Ok(())
+    Ok(print::safe_lines(&out).into_bytes())
 }
 
 /// Returns one row for the rate of a counter, one for the value of a gauge, and one per quantile of a histogram. In the first interval of an
@@ -272,22 +272,20 @@ mod tests {
         }
     }
 
-    fn written(write: impl FnOnce(&mut dyn Write, &[&CounterSnapshot]) -> io::Result<()>) -> String {
+    fn written(write: impl FnOnce(&[&CounterSnapshot]) -> io::Result<Vec<u8>>) -> String {
         let counters = [
             counter(CounterKind::Counter, "hits", "route=/a,\"b\""),
             CounterSnapshot { unit: "ms".into(), ..counter(CounterKind::Histogram, "lat", "") },
             CounterSnapshot { value: None, ..counter(CounterKind::Gauge, "g\u{1b}[2J\u{9b}\u{202e}", "") },
             counter(CounterKind::UpDownCounter, "u", ""),
         ];
-        let mut out = Vec::new();
-        write(&mut out, &counters.each_ref()).unwrap();
-        String::from_utf8(out).unwrap()
+        String::from_utf8(write(&counters.each_ref()).unwrap()).unwrap()
     }
 
     #[test]
     fn counters_are_written_as_csv_text_and_json() {
         let now = Timestamp::from_second(1_700_000_000).unwrap();
-        let csv = written(|out, counters| csv(out, now, counters, false));
+        let csv = written(|counters| csv(now, counters, false));
         let rows: Vec<_> = csv.lines().map(|line| line.split_once(',').unwrap().1).collect();
         let expected = [
             "Provider,Counter Name,Counter Type,Mean/Increment",
@@ -297,11 +295,11 @@ mod tests {
             "App,u,Metric,1234567.25",
         ];
         assert_eq!(rows, expected, "what has no value has no row");
-        let text = written(|out, counters| text(out, now, counters, true));
+        let text = written(|counters| text(now, counters, true));
         let rows: Vec<_> = text.lines().skip(2).map(str::trim).collect();
         assert_eq!(rows[..3], ["[App]", "3  hits (Count / 2 sec) [route=/a,\"b\"]", "49  lat (ms) [Percentile=50]"]);
         assert_eq!(rows[4..], ["-  g\u{fffd}[2J\u{fffd}\u{fffd}", "1,234,567.25  u"]);
-        let json = written(|out, counters| json(out, now, counters));
+        let json = written(|counters| json(now, counters));
         let lines: Vec<serde_json::Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines.len(), 4);
         assert_eq!(lines[2]["name"], "g\u{1b}[2J\u{9b}\u{202e}");
@@ -323,14 +321,10 @@ mod tests {
             ..counter(CounterKind::Counter, "noisy", "")
         };
         let counters = [&first, &nothing, &noisy];
-        let mut out = Vec::new();
-        csv(&mut out, Timestamp::UNIX_EPOCH, &counters, true).unwrap();
-        let text = String::from_utf8(out).unwrap();
+        let text = String::from_utf8(csv(Timestamp::UNIX_EPOCH, &counters, true).unwrap()).unwrap();
         let rows: Vec<_> = text.lines().map(|line| line.split_once(',').unwrap().1).collect();
         assert_eq!(rows, ["App,hits,Metric,1234567.25", "App,noisy (Count / 1 sec),Rate,0.012"]);
-        let mut out = Vec::new();
-        json(&mut out, Timestamp::UNIX_EPOCH, &[&noisy]).unwrap();
-        let text = String::from_utf8(out).unwrap();
+        let text = String::from_utf8(json(Timestamp::UNIX_EPOCH, &[&noisy]).unwrap()).unwrap();
         assert!(
             text.contains("\"rate\":0.012175,") && text.contains("\"value\":-2e+300,") && text.contains("\"delta\":12345678901234.0,"),
             "{text}"

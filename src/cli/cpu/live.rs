@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthChar;
 use super::Entry;
 use crate::analysis::{MethodTime, SampleFilter};
 use crate::cli::args;
-use crate::cli::print::{self, Safe};
+use crate::cli::print;
 use crate::model::{Count, Counted, CpuTime, Process, SafeText};
 use crate::sorting::CompactSort;
 
@@ -21,7 +21,7 @@ const CLEAR_LINE: &str = "\x1b[K";
 const CLEAR_BELOW: &str = "\x1b[J";
 
 /// One update of the live view. Percentages are of one core over the window, the last two seconds.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct LiveUpdate {
     pid: u32,
     name: SafeText,
@@ -81,32 +81,32 @@ impl<'a> LiveView<'a> {
     pub(super) fn show(&mut self, time: &CpuTime) -> bool {
         let live_update = live_update(self.process, time, self.arguments);
         self.printed = if self.arguments.output.json {
-            print::more(|out| print::json_entry(out, &Entry { r#type: "interval", document: &live_update }))
-        } else if self.on_terminal {
-            self.rewrite(&live_update)
+            print::json_entry(&Entry { r#type: "interval", document: &live_update })
         } else {
-            print::more(|out| write_text(&mut Safe(&mut *out), &live_update).and_then(|()| writeln!(out)))
+            self.write(&live_update)
         };
         self.shown = true;
         matches!(self.printed, Ok(true))
     }
 
-    fn rewrite(&self, live_update: &LiveUpdate) -> anyhow::Result<bool> {
+    fn write(&self, live_update: &LiveUpdate) -> anyhow::Result<bool> {
+        let mut text = Vec::new();
+        write_text(&mut text, live_update)?;
+        let text = print::safe_lines(&text);
+        if !self.on_terminal {
+            return print::bytes(format!("{text}\n").as_bytes());
+        }
         // A serial console may have no size.
         let size = crossterm::terminal::size().ok().filter(|(width, height)| *width > 0 && *height > 0);
         let (width, height) = size.unwrap_or((80, 24));
-        let mut text = Vec::new();
-        write_text(&mut Safe(&mut text), live_update)?;
-        let text = String::from_utf8_lossy(&text).into_owned();
-        print::more(|out| {
-            // Scroll earlier output up, so that it stays above the first update.
-            let first = if self.shown { String::new() } else { "\n".repeat(height.into()) };
-            write!(out, "{first}{HOME}")?;
-            for line in text.lines().take(usize::from(height).saturating_sub(1)) {
-                writeln!(out, "{}{CLEAR_LINE}", cut(line, width.into()))?;
-            }
-            write!(out, "{CLEAR_BELOW}")
-        })
+        // Scroll earlier output up, so that it stays above the first update.
+        let mut screen = if self.shown { String::new() } else { "\n".repeat(height.into()) };
+        screen.push_str(HOME);
+        for line in text.lines().take(usize::from(height).saturating_sub(1)) {
+            screen.extend([cut(line, width.into()), CLEAR_LINE, "\n"]);
+        }
+        screen.push_str(CLEAR_BELOW);
+        print::bytes(screen.as_bytes())
     }
 
     /// Returns whether the output is still open for what follows the last update.
@@ -115,7 +115,7 @@ impl<'a> LiveView<'a> {
     /// The last update could not be printed.
     pub(super) fn finish(self) -> anyhow::Result<bool> {
         if self.on_terminal && self.shown {
-            print::more(|out| writeln!(out))?;
+            print::bytes(b"\n")?;
         }
         self.printed
     }
@@ -227,14 +227,8 @@ mod tests {
             now_percent: 97.5,
             cpu_ms: 2890.0,
             samples: 2887,
-            lost_samples: 0,
-            missed_threads: 0,
-            short_threads: 0,
-            broken_chains: 0,
-            cut_chains: 0,
-            unresolved: 0,
-            kernel_visible: true,
             methods: vec![method],
+            ..LiveUpdate::default()
         };
         let text = |live_update: &LiveUpdate| {
             let mut text = Vec::new();

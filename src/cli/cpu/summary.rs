@@ -20,7 +20,7 @@ const THREADS: usize = 10;
 const WAITS: usize = 5;
 
 /// The document of the command line contract. Percentages are of one core over the whole time.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct Document {
     pid: u32,
     name: SafeText,
@@ -295,25 +295,14 @@ mod tests {
             managed_ms: 600.0,
             native_ms: 300.0,
             kernel_ms: 100.0,
-            stub_ms: 0.0,
-            unknown_ms: 0.0,
             gc_ms: 100.0,
-            jit_ms: 0.0,
-            kernel_visible: true,
-            lost_samples: 0,
-            missed_threads: 0,
-            short_threads: 0,
-            broken_chains: 0,
-            cut_chains: 0,
-            complete: true,
             methods: vec![method("App.Work()", "managed", 600.0, 900.0), method("[libcoreclr.so]", "native", 300.0, 300.0)],
             threads: vec![thread(8, 1000.0), thread(9, 0.0)],
             waiting_methods: [("App.Wait()", 790.0), ("App.Main()", 0.0)]
                 .map(|(name, self_ms)| WaitingMethod { name: name.into(), module: "App".into(), self_ms, total_ms: 790.0, waits: 12 })
                 .into(),
             idle_ms: 60.0,
-            lost_waits: 0,
-            unfollowed_threads: 0,
+            ..Document::default()
         };
         let mut text = Vec::new();
         write_text(&mut text, &document).unwrap();
