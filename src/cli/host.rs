@@ -18,20 +18,15 @@ pub(super) struct Host {
     access: Access,
     /// Settings of the configuration file that are not options.
     pub(super) settings: Settings,
-    _demo: Option<Demo>,
-}
-
-/// The demo's simulated runtimes and their folder.
-struct Demo {
-    _fleet: Fleet,
-    dir: TempDir,
+    /// The demo's simulated runtimes and their folder.
+    _demo: Option<(Fleet, TempDir)>,
 }
 
 impl Host {
     /// Must be called inside a tokio runtime.
     pub(super) fn new(options: &Dashboard) -> Result<Self, Failure> {
-        let demo = if options.demo { Some(Demo::start()?) } else { None };
-        let simulated = demo.as_ref().map(|demo| demo.dir.path()).or(options.sim.as_deref());
+        let demo = if options.demo { Some(demo()?) } else { None };
+        let simulated = demo.as_ref().map(|(_, folder)| folder.path()).or(options.sim.as_deref());
         let sources = simulated.map_or_else(Sources::machine, Sources::below);
         Ok(Self {
             sources,
@@ -47,13 +42,11 @@ impl Host {
     }
 }
 
-impl Demo {
-    fn start() -> Result<Self, Failure> {
-        let dir = tempfile::Builder::new().prefix("dn-top-demo-").tempdir().context("the demo needs a temporary folder")?;
-        let fleet = Fleet::demo(dir.path());
-        let fleet = fleet.with_context(|| format!("the demo's runtimes cannot be started in {}", dir.path().display()))?;
-        Ok(Self { _fleet: fleet, dir })
-    }
+fn demo() -> anyhow::Result<(Fleet, TempDir)> {
+    let folder = tempfile::Builder::new().prefix("dn-top-demo-").tempdir().context("the demo needs a temporary folder")?;
+    let fleet = Fleet::demo(folder.path());
+    let fleet = fleet.with_context(|| format!("the demo's runtimes cannot be started in {}", folder.path().display()))?;
+    Ok((fleet, folder))
 }
 
 /// `sim COUNT DIR`: runs simulated runtimes for measurements until killed.

@@ -16,21 +16,16 @@ struct Row {
     providers: Vec<String>,
 }
 
-impl From<&'static Profile> for Row {
-    fn from(profile: &'static Profile) -> Self {
-        Self {
-            name: &profile.name,
-            question: &profile.question,
-            about: &profile.about,
-            cost: &profile.cost,
-            warning: profile.warning.as_deref(),
-            providers: profile.providers.iter().map(format_provider).collect(),
-        }
-    }
-}
-
 pub(super) fn run(json: bool) -> Result<Exit, Failure> {
-    let rows: Vec<Row> = profiles().iter().map(Row::from).collect();
+    let row = |profile: &'static Profile| Row {
+        name: &profile.name,
+        question: &profile.question,
+        about: &profile.about,
+        cost: &profile.cost,
+        warning: profile.warning.as_deref(),
+        providers: profile.providers.iter().map(format_provider).collect(),
+    };
+    let rows = profiles().iter().map(row);
     if json {
         print::json_list("profiles", rows)?;
         return Ok(Exit::Done);

@@ -8,7 +8,7 @@ use super::document::{InfoDocument, ProcessDocument, capabilities, is_visible, s
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::target::{Found, display_name, find};
+use super::target::{display_name, find};
 use crate::model::{Age, Bytes, Capability, Contact, Counted, CpuLimit, Process, SafeText, Trouble, Usage};
 use crate::net::user;
 
@@ -88,7 +88,7 @@ pub(super) async fn candidates(host: &Host) -> Result<Exit, Failure> {
 }
 
 pub(super) async fn info(host: &Host, target: &str, json: bool) -> Result<Exit, Failure> {
-    let Found { process, client } = find(host, target).await?;
+    let (process, client) = find(host, target).await?;
     let limits = client.map(|client| client.cpu_limits()).unwrap_or_default();
     let limit = CpuLimit::lowest(&limits);
     if json {

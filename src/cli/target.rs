@@ -16,18 +16,12 @@ use crate::session::StartError;
 /// Timeout for the process info of all processes: slightly longer than that of a client, so that an unresponsive process has timed out by then.
 pub(super) const INFO_TIMEOUT: Duration = REPLY_TIMEOUT.saturating_add(Duration::from_millis(500));
 
-/// A process, and its client if it has a diagnostic socket.
-pub(super) struct Found {
-    pub(super) process: Process,
-    pub(super) client: Option<Client>,
-}
-
-/// Finds the target, attachable or not.
-pub(super) async fn find(host: &Host, target: &str) -> Result<Found, Failure> {
+/// Finds the target, attachable or not, and its client if it has a diagnostic socket.
+pub(super) async fn find(host: &Host, target: &str) -> Result<(Process, Option<Client>), Failure> {
     let mut directory = host.directory()?;
     let process = directory.resolve(target, INFO_TIMEOUT).await.map_err(target_error)?;
     let client = directory.clients().of(&process);
-    Ok(Found { process, client })
+    Ok((process, client))
 }
 
 fn target_error(error: TargetError) -> Failure {
@@ -41,7 +35,7 @@ fn target_error(error: TargetError) -> Failure {
 
 /// Finds the target and returns its client, if the process is attachable.
 pub(super) async fn connect(host: &Host, target: &str) -> Result<(Process, Client), Failure> {
-    let Found { process, client } = find(host, target).await?;
+    let (process, client) = find(host, target).await?;
     let client = attachable_client(&process, client)?;
     Ok((process, client))
 }
