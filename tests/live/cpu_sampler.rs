@@ -29,7 +29,7 @@ pub(crate) fn sampler(client: &Client) -> Option<CpuSampler> {
     }
 }
 
-/// Totals of a thread's samples.
+/// Totals of a thread's samples while it ran.
 #[derive(Debug, Default)]
 struct Seen {
     samples: u64,
@@ -46,6 +46,10 @@ fn sample(sampler: &mut CpuSampler, program: &mut Program, command: &str) -> BTr
         loop {
             let over = work.is_finished();
             sampler.drain(|sample| {
+                // Waits are no processor time: a thread of the runtime can have dozens of them.
+                if sample.waited_ns.is_some() {
+                    return;
+                }
                 let seen = seen.entry(sample.thread).or_default();
                 seen.samples += 1;
                 seen.frames += sample.user.len();
