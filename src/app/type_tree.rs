@@ -31,13 +31,18 @@ impl State {
         }
     }
 
+    /// Returns the type whose throw sites are shown instead of the list of types, or all types.
+    pub(in crate::app) fn throw_tree(&self) -> Option<&TypeTree> {
+        self.views.type_tree(Tab::Exceptions).filter(|_| self.analysis().is_some())
+    }
+
     /// Returns the events of the call tree shown by a tab, by stack; `None` if it shows none.
     pub(in crate::app) fn type_stacks(&self, tab: Tab) -> Option<Counts<'_>> {
         if tab == Tab::Gc {
             let name = &self.allocation_tree()?.full_name;
             return Some(self.allocations()?.stacks.of(Some(name)));
         }
-        let name = match self.views.type_tree(tab)? {
+        let name = match self.throw_tree()? {
             TypeTree::Type(name) => Some(name.as_str()),
             TypeTree::All => None,
         };

@@ -19,7 +19,7 @@ use crate::model::{Count, CountRate};
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["Exceptions", "Exc", "Exc"],
     is_shown: RowKind::can_have_recording,
-    context: |state| match state.type_stacks(Tab::Exceptions) {
+    context: |state| match state.throw_tree() {
         Some(_) => Context::ThrowTree,
         None => Context::Exceptions,
     },
@@ -46,10 +46,10 @@ const ACTIONS: &[Entry] = &[details(
 )
 .hint(83)
 .when(|state| ready_if(state.analysis().is_some_and(|analysis| !analysis.snapshot.exceptions.stacks.is_empty())))
-.label_now(|state| match (state.type_stacks(Tab::Exceptions), state.views.type_tree(Tab::Exceptions)) {
-    (None, _) => "call tree",
-    (Some(_), Some(TypeTree::All)) => "types",
-    (Some(_), _) => "all types",
+.label_now(|state| match state.throw_tree() {
+    None => "call tree",
+    Some(TypeTree::Type(_)) => "all types",
+    Some(TypeTree::All) => "types",
 })];
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
