@@ -182,7 +182,7 @@ fn label_overrides_the_version_of_the_metadata() {
         [1, 1].iter().for_each(|value| out.put_u32(*value));
         out.put(&[7, 1, 8]);
         out.put_u64(0xf0);
-        out.put(&[9, 5, 0x80 | 10, 3]);
+        out.put(&[9, 5, 0x8a, 3]);
     });
     let events = event_block(1, |out| {
         out.put(&[0xdf, 9, 0, 7, 1, 7, 0, 100, 1, 1, 0x55]);
