@@ -158,10 +158,10 @@ impl Client {
     pub async fn environment(&self) -> Result<Vec<Variable>, ExchangeError> {
         let code = CommandCode::ProcessEnvironment;
         let read = async {
-            let (reply, stream) = self.exchange(&Command::ProcessEnvironment, None).await?;
+            let (reply, mut stream) = self.exchange(&Command::ProcessEnvironment, None).await?;
             let Reply::Environment { bytes } = reply else { return Err(unexpected_reply()) };
             let (bytes, mut block) = (environment_bytes(bytes)?, Vec::new());
-            let received = stream.take(bytes as u64).read_to_end(&mut block).await;
+            let received = (&mut *stream).take(bytes as u64).read_to_end(&mut block).await;
             received.map_err(|error| Cause::of_stream(error, HEADER_BYTES))?;
             Ok(decode_environment(&block, bytes)?)
         };
