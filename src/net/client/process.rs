@@ -21,7 +21,8 @@ const START_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Client {
     /// Makes a directory take the place of /proc.
-    #[cfg(all(test, target_os = "linux"))]
+    #[cfg(test)]
+    #[allow(dead_code, reason = "only tests for Linux use it")]
     pub(crate) fn with_proc(self, path: &std::path::Path) -> io::Result<Self> {
         Ok(Self { proc: Some(Arc::new(Proc::open(path)?)), ..self })
     }
