@@ -21,7 +21,7 @@ use super::print;
 use crate::model::SafeText;
 use crate::net::{files, user};
 
-pub(super) use overrides::{Overrides, conflicting, switched_off};
+pub(super) use overrides::{OptionSet, conflicting, switched_off};
 pub(super) use settings::Settings;
 pub(super) use themes::{theme, theme_files, user_themes};
 
@@ -47,7 +47,7 @@ fn path() -> Option<PathBuf> {
 ///
 /// # Errors
 /// The file cannot be read, belongs to another user or is invalid: one line that names it.
-pub(super) fn with_defaults(command: Command, overrides: &Overrides) -> Result<(Command, Settings), Failure> {
+pub(super) fn with_defaults(command: Command, overrides: &OptionSet) -> Result<(Command, Settings), Failure> {
     let Some(path) = path() else { return Ok((command, Settings::default())) };
     let name = SafeText::from_path(&path);
     let text = match read(&path) {
@@ -74,7 +74,23 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-fn apply(mut command: Command, text: &str, overrides: &Overrides) -> Result<(Command, Settings), ConfigError> {
+/// Returns the options that the configuration file sets; none if it is invalid, which is reported when it is applied.
+pub(super) fn configured() -> OptionSet {
+    path().and_then(|path| read(&path).ok()).map_or_else(OptionSet::default, |text| options_in(&text))
+}
+
+fn options_in(text: &str) -> OptionSet {
+    let mut options = OptionSet::default();
+    for (key, value) in DeTable::parse(text).map(Spanned::into_inner).unwrap_or_default() {
+        match value.get_ref() {
+            DeValue::Table(table) => table.keys().for_each(|option| options.add(key.get_ref(), option.get_ref())),
+            _ => options.add("", key.get_ref()),
+        }
+    }
+    options
+}
+
+fn apply(mut command: Command, text: &str, overrides: &OptionSet) -> Result<(Command, Settings), ConfigError> {
     let mut settings = Settings::default();
     let table = DeTable::parse(text)
         .map_err(|error| ConfigError { at: error.span().map_or(0, |span| span.start), what: one_line(error.message()) })?;
@@ -235,7 +251,7 @@ mod tests {
     }
 
     fn with_settings(text: &str) -> Result<(Command, Settings), String> {
-        apply(Arguments::command(), text, &Overrides::default()).map_err(|mistake| format!("{}: {}", mistake.at, mistake.what))
+        apply(Arguments::command(), text, &OptionSet::default()).map_err(|mistake| format!("{}: {}", mistake.at, mistake.what))
     }
 
     #[test]

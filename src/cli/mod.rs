@@ -74,9 +74,9 @@ fn run() -> Result<Exit, Failure> {
     let given = translated.map_or(given, |translated| translated.arguments);
     // `config` must work even if the configuration file is invalid.
     let is_config = given.get(command_at(&given)).is_some_and(|word| word == "config");
-    let (given, mut overrides) = config::switched_off(&Arguments::command(), given);
+    let (given, mut overrides) = config::switched_off(&Arguments::command(), given, &config::configured());
     let mut settings = config::Settings::default();
-    let mut parse = |overrides: &config::Overrides| {
+    let mut parse = |overrides: &config::OptionSet| {
         let mut command = Arguments::command();
         if !is_config {
             (command, settings) = config::with_defaults(command, overrides)?;

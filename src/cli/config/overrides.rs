@@ -10,13 +10,13 @@ use clap::{ArgMatches, Id};
 use crate::cli::args;
 use crate::model::TraceFormat;
 
-/// Options whose configured default does not apply: the command, empty for options before it, and the long name.
+/// Options, each by its command, empty for options before it, and its long name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::cli) struct Overrides(Vec<(String, String)>);
+pub(in crate::cli) struct OptionSet(Vec<(String, String)>);
 
-impl Overrides {
-    fn add(&mut self, command: &[String], option: &str) {
-        self.0.push((command.join(" "), option.to_owned()));
+impl OptionSet {
+    pub(super) fn add(&mut self, command: &str, option: &str) {
+        self.0.push((command.to_owned(), option.to_owned()));
     }
 
     pub(super) fn contains(&self, command: &str, option: &str) -> bool {
@@ -32,10 +32,10 @@ impl Overrides {
     }
 }
 
-/// Removes the words that switch an option off from a command line: `--FLAG=false`, and an empty value for an option without a default. These are
-/// the forms in which the configuration file writes such options.
-pub(in crate::cli) fn switched_off(root: &Command, given: Vec<OsString>) -> (Vec<OsString>, Overrides) {
-    let (mut kept, mut overrides) = (Vec::with_capacity(given.len()), Overrides::default());
+/// Removes the words that switch an option off from a command line: `--FLAG=false`, and an empty value for a configured option without a default
+/// of its own. These are the forms in which the configuration file writes such options. An empty value of any other option remains: it is a mistake.
+pub(in crate::cli) fn switched_off(root: &Command, given: Vec<OsString>, configured: &OptionSet) -> (Vec<OsString>, OptionSet) {
+    let (mut kept, mut overrides) = (Vec::with_capacity(given.len()), OptionSet::default());
     let (mut command, mut path) = (root, Vec::new());
     let mut words = given.into_iter();
     kept.extend(words.next());
@@ -61,13 +61,14 @@ pub(in crate::cli) fn switched_off(root: &Command, given: Vec<OsString>) -> (Vec
         let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
         let option = command.get_arguments().find(|option| option.get_long() == Some(name));
         let is_switch = option.is_some_and(|option| matches!(option.get_action(), ArgAction::SetTrue));
-        let can_be_empty = option.is_some_and(|option| has_value(option) && option.get_default_values().is_empty());
+        let can_be_empty = option.is_some_and(|option| has_value(option) && option.get_default_values().is_empty())
+            && configured.contains(&path.join(" "), name);
         match value {
             Some("true") if is_switch => kept.push(format!("--{name}").into()),
-            Some("false") if is_switch => overrides.add(&path, name),
-            Some("") if can_be_empty => overrides.add(&path, name),
+            Some("false") if is_switch => overrides.add(&path.join(" "), name),
+            Some("") if can_be_empty => overrides.add(&path.join(" "), name),
             None if option.is_some_and(has_value) => match words.next() {
-                Some(value) if value.is_empty() && can_be_empty => overrides.add(&path, name),
+                Some(value) if value.is_empty() && can_be_empty => overrides.add(&path.join(" "), name),
                 value => kept.extend([Some(word), value].into_iter().flatten()),
             },
             _ => kept.push(word),
@@ -82,8 +83,8 @@ fn has_value(option: &Arg) -> bool {
 }
 
 /// Returns the options whose default conflicts with the command line.
-pub(in crate::cli) fn conflicting(root: &Command, matches: &ArgMatches, parsed: Option<&args::Command>) -> Overrides {
-    let (mut overrides, mut path) = (Overrides::default(), Vec::new());
+pub(in crate::cli) fn conflicting(root: &Command, matches: &ArgMatches, parsed: Option<&args::Command>) -> OptionSet {
+    let (mut overrides, mut path) = (OptionSet::default(), Vec::new());
     let (mut command, mut matches, mut is_inner) = (root, matches, false);
     loop {
         let has_source = |option: &&Arg, source| matches.value_source(option.get_id().as_str()) == Some(source);
@@ -93,7 +94,7 @@ pub(in crate::cli) fn conflicting(root: &Command, matches: &ArgMatches, parsed: 
             let Some(name) = default.get_long() else { continue };
             let is_refused = given.iter().any(|given| refused(given, default.get_id()) || refused(default, given.get_id()));
             if is_refused || is_inner && parsed.is_some_and(|parsed| inapplicable(parsed).contains(&name)) {
-                overrides.add(&path, name);
+                overrides.add(&path.join(" "), name);
             }
         }
         let Some((name, inner)) = matches.subcommand() else { return overrides };
@@ -123,12 +124,12 @@ mod tests {
 
     use super::*;
     use crate::cli::args::Arguments;
-    use crate::cli::config::apply;
+    use crate::cli::config::{apply, options_in};
 
     /// Parses a command line with a configuration file, as the program does.
     fn parse(config: &str, line: &str) -> Result<args::Command, String> {
         let given = line.split(' ').map(|word| OsString::from(word.trim_matches('\''))).collect();
-        let (given, mut overrides) = switched_off(&Arguments::command(), given);
+        let (given, mut overrides) = switched_off(&Arguments::command(), given, &options_in(config));
         for is_last in [false, true] {
             let (command, _) = apply(Arguments::command(), config, &overrides).map_err(|error| error.what)?;
             let matches = command.try_get_matches_from(&given).map_err(|error| error.to_string())?;
@@ -184,6 +185,10 @@ mod tests {
             assert!(record.flight.is_none() && !record.kernel && record.events.profile.is_empty(), "{line}");
         }
         assert!(trace("", "dn-top trace 7 --kernel=true").kernel);
+        // There is no default to switch off: an empty value is refused like any other that is invalid.
+        for line in ["dn-top trace 7 --profile=", "dn-top trace 7 --profile ''"] {
+            assert_eq!(trace("", line).events.profile, [""], "{line}");
+        }
         assert_eq!(trace(config, "dn-top trace 7 --profile= --profile gc-collect").events.profile, ["gc-collect"]);
         let refused = |line: &str| parse(config, line).unwrap_err();
         assert!(refused("dn-top export a.nettrace --format=").contains("--format"));
@@ -202,10 +207,11 @@ mod tests {
             "dn-top set-env 7 A=",
         ] {
             let given: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            assert_eq!(switched_off(&Arguments::command(), given.clone()), (given, Overrides::default()), "{line}");
+            let configured = options_in("[trace]\nflight = '1MB'\n[run]\nflight = '1MB'");
+            assert_eq!(switched_off(&Arguments::command(), given.clone(), &configured), (given, OptionSet::default()), "{line}");
         }
         let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
-        let (kept, off) = switched_off(&Arguments::command(), words("dn-top --readonly=false trace --json=false 7"));
+        let (kept, off) = switched_off(&Arguments::command(), words("dn-top --readonly=false trace --json=false 7"), &OptionSet::default());
         assert_eq!(kept, words("dn-top trace 7"));
         assert!(off.contains("", "readonly") && off.contains("trace", "json") && !off.contains("", "json"));
     }
