@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::exit_report;
 use super::kernel;
@@ -18,6 +18,8 @@ use crate::session::{Launched, Plan, Recorder, Slot, StopRequest};
 
 /// Time that recordings may take to finish after the dashboard has closed.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a session may still take to open after its recording was stopped: what happens from now on is better recorded briefly than not at all.
+const START_GRACE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
 pub(super) struct Recordings {
@@ -118,6 +120,15 @@ impl Recordings {
     }
 }
 
+/// Waits until a recording that has not started should be given up: at once if it is abandoned, a while after it is stopped.
+async fn stopped_while_starting(requests: &mut watch::Receiver<StopRequest>) {
+    // The sender lives as long as the runner.
+    if requests.wait_for(|request| *request != StopRequest::None).await.is_err() {
+        return std::future::pending().await;
+    }
+    let _ = timeout(START_GRACE, requests.wait_for(|request| *request == StopRequest::Abandon)).await;
+}
+
 /// Records, and resumes the process if it is suspended. Returns the result, if the recording started.
 async fn record(
     client: Client,
@@ -132,7 +143,7 @@ async fn record(
     publish(Msg::Recording(Box::new(plan.starting()))).await;
     let started = tokio::select! {
         started = Recorder::start(client, plan) => started.map_err(|error| error.to_string()),
-        Ok(_) = requests.wait_for(|request| *request != StopRequest::None) => Err("Stopped before the session started.".to_owned()),
+        () = stopped_while_starting(&mut requests) => Err("Stopped before the session started.".to_owned()),
     };
     if let Some(launched) = &waiting
         && let Err(error) = launched.resume().await
@@ -179,25 +190,42 @@ mod tests {
 
     #[tokio::test]
     async fn recording_is_stopped_while_its_session_is_being_opened() {
+        for wanted in [StopRequest::Stop, StopRequest::Abandon] {
+            let folder = tempfile::tempdir().unwrap();
+            let socket = address_in(folder.path(), "socket");
+            let _runtime = Simulated::start(socket.clone(), Spec { fault: Some(Fault::Silent), ..Spec::new("Web", "9.0.7", 77) }).unwrap();
+            let key = ProcessKey { pid: 77, started: 1 };
+            let config = TraceOptions::default().select().unwrap().config;
+            let plan = Plan::new(key, "Web".into(), config, folder.path().join("a.nettrace"));
+            let (request, requests) = watch::channel(StopRequest::None);
+            let (inbox, mut messages) = mpsc::channel(9);
+            let recording = tokio::spawn(record(Client::new(Endpoint { key, socket }), plan, requests, inbox, None));
+            assert!(matches!(messages.recv().await, Some(Msg::Recording(_))));
+            let partial = folder.path().join("a.nettrace.partial");
+            while !partial.exists() {
+                sleep(Duration::from_millis(5)).await;
+            }
+            request.send_replace(wanted);
+            match messages.recv().await {
+                Some(Msg::TraceFailed { reason, .. }) => assert_eq!(reason, "Stopped before the session started."),
+                other => panic!("{other:?}"),
+            }
+            assert!(recording.await.unwrap().is_none() && !partial.exists());
+        }
+    }
+
+    /// A runtime may be about to answer.
+    #[tokio::test]
+    async fn session_that_opens_soon_after_the_stop_is_recorded() {
         let folder = tempfile::tempdir().unwrap();
         let socket = address_in(folder.path(), "socket");
-        let _runtime = Simulated::start(socket.clone(), Spec { fault: Some(Fault::Silent), ..Spec::new("Web", "9.0.7", 77) }).unwrap();
+        let _runtime = Simulated::start(socket.clone(), Spec::new("Web", "9.0.7", 77)).unwrap();
         let key = ProcessKey { pid: 77, started: 1 };
         let config = TraceOptions::default().select().unwrap().config;
         let plan = Plan::new(key, "Web".into(), config, folder.path().join("a.nettrace"));
-        let (request, requests) = watch::channel(StopRequest::None);
-        let (inbox, mut messages) = mpsc::channel(9);
-        let recording = tokio::spawn(record(Client::new(Endpoint { key, socket }), plan, requests, inbox, None));
-        assert!(matches!(messages.recv().await, Some(Msg::Recording(_))));
-        let partial = folder.path().join("a.nettrace.partial");
-        while !partial.exists() {
-            sleep(Duration::from_millis(5)).await;
-        }
-        request.send_replace(StopRequest::Stop);
-        match messages.recv().await {
-            Some(Msg::TraceFailed { reason, .. }) => assert_eq!(reason, "Stopped before the session started."),
-            other => panic!("{other:?}"),
-        }
-        assert!(recording.await.unwrap().is_none() && !partial.exists());
+        let (_request, requests) = watch::channel(StopRequest::Stop);
+        let (inbox, _messages) = mpsc::channel(999);
+        let recording = record(Client::new(Endpoint { key, socket }), plan, requests, inbox, None).await;
+        assert!(matches!(recording.unwrap().phase, Phase::Done(_)) && folder.path().join("a.nettrace").exists());
     }
 }
