@@ -38,9 +38,11 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
     };
     let mut live = LiveView::new(&process, arguments);
     let mut interrupted = false;
-    let stop = async {
+    let stop = async || {
         interrupts.next().await;
-        interrupted = true;
+        if !std::mem::replace(&mut interrupted, true) {
+            print::message("stopping: waiting for method names; press Ctrl-C again to skip them");
+        }
     };
     let profile = profile_cpu(client, request, stop, |time| live.show(time)).await.map_err(cpu_error)?;
     let printed = live.finish();

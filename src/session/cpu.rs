@@ -80,15 +80,16 @@ pub struct CpuProfile {
     pub file: Option<Result<PathBuf, String>>,
 }
 
-/// Samples a process until the duration has elapsed, `stop` completes, or the process exits. `show` receives the profile so far at every
-/// interval of the request; sampling ends when it returns false.
+/// Samples a process until the duration has elapsed, `stop` completes, or the process exits. If `stop` completes once more, the profile is
+/// returned without waiting for the rest of the method names. `show` receives the profile so far at every interval of the request; sampling ends
+/// when it returns false.
 ///
 /// # Errors
 /// [`CpuError`]: the kernel does not allow sampling, or the file cannot be created.
 pub async fn profile_cpu(
     client: Client,
     request: CpuRequest,
-    stop: impl Future<Output = ()>,
+    mut stop: impl AsyncFnMut(),
     show: impl FnMut(&CpuTime) -> bool,
 ) -> Result<CpuProfile, CpuError> {
     let pid = client.endpoint().key.pid;
@@ -99,10 +100,9 @@ pub async fn profile_cpu(
     let period_ns = request.frequency.period_ns();
     let create = |path: &PathBuf| CpuFile::create(path, pid, &request.name, period_ns, &code);
     let file = request.file.as_ref().map(create).transpose()?;
-    let mut stop = std::pin::pin!(stop);
     let mut is_stopped = false;
     // Starting the session costs the process some time, which must not show in the profile.
-    let names = match request.has_method_names {
+    let mut names = match request.has_method_names {
         true => Some(listen(&client, NAME_KEYWORDS, 5, Rundown::AtLeast(NAME_KEYWORDS), Live::symbols_only()).await),
         false => None,
     };
@@ -114,7 +114,7 @@ pub async fn profile_cpu(
         (Some(_), Some(Ok(names))) => {
             let compiled = tokio::select! {
                 compiled = request_names(client.clone()) => compiled.ok(),
-                () = &mut stop => {
+                () = stop() => {
                     is_stopped = true;
                     None
                 }
@@ -138,7 +138,7 @@ pub async fn profile_cpu(
     let ended = tokio::select! {
         biased;
         () = std::future::ready(()), if is_stopped => false,
-        () = &mut stop => false,
+        () = stop() => false,
         () = client.process_exit() => true,
         () = tokio::time::sleep(request.duration.unwrap_or(Duration::MAX)) => false,
         () = pass_on_waits(&collector, waits.as_ref()) => false,
@@ -147,19 +147,17 @@ pub async fn profile_cpu(
     collector.stop();
     // The task does not panic; without its samples there is no profile.
     task.await.map_err(|_| gone())?;
-    if let Some(waits) = &mut waits {
-        // Waits received so far count even if the stop fails.
-        let _ = waits.stop(StopLimit::NO_RUNDOWN).await;
+    // What was received until then counts in any case. Sessions that are not stopped end with their connections.
+    let names_missing = tokio::select! {
+        missing = stop_sessions(&mut names, &mut waits) => missing,
+        () = stop() => Some("interrupted while the runtime sent them".to_owned()),
+    };
+    if let Some(waits) = &waits {
         waits.with_sink(|waits| collector.add_runtime_waits(waits));
     }
-    let (symbols, names_missing) = match names {
-        None => (Symbols::default(), None),
-        Some(Err(why)) => (Symbols::default(), Some(why)),
-        Some(Ok(mut listener)) => {
-            let stopped = listener.stop(StopLimit::RUNDOWN).await;
-            let symbols = listener.into_sink().map(Live::into_symbols).unwrap_or_default();
-            (symbols, stopped.err().map(|why| why.to_string()))
-        }
+    let symbols = match &names {
+        Some(Ok(names)) => names.with_sink(|live| live.symbols().clone()),
+        _ => Symbols::default(),
     };
     // Reads files for names.
     let named = tokio::task::spawn_blocking(move || {
@@ -169,6 +167,18 @@ pub async fn profile_cpu(
         CpuProfile { time, period_ns, names_missing, ended, file }
     });
     named.await.map_err(|_| gone())
+}
+
+/// Stops the sessions. Returns why method names may be missing, if they may.
+async fn stop_sessions(names: &mut Option<Result<Listener<Live>, String>>, waits: &mut Option<Listener<RuntimeWaits>>) -> Option<String> {
+    if let Some(waits) = waits {
+        let _ = waits.stop(StopLimit::NO_RUNDOWN).await;
+    }
+    match names {
+        None => None,
+        Some(Err(why)) => Some(why.clone()),
+        Some(Ok(names)) => names.stop(StopLimit::RUNDOWN).await.err().map(|why| why.to_string()),
+    }
 }
 
 /// Delivers the profile at every interval, with the names known by then, until `show` returns false; never completes without an interval.

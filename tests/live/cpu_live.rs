@@ -31,6 +31,31 @@ fn live_view_is_redrawn_in_place() {
 }
 
 #[test]
+fn second_signal_skips_method_names() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.command("spend 600000");
+        if profile(&program, &["--duration", "100ms"]).is_none() {
+            return;
+        }
+        let running = Invocation::new(["cpu", &program.pid().to_string(), "--live", "--json"]).start();
+        assert!(poll(TIMEOUT, || running.stdout().contains('\n').then_some(())).is_some(), "{runtime}: {}", running.stderr());
+        // A stopped process does not respond, and sends no names.
+        program.signal(Signal::STOP);
+        running.signal(Signal::INT);
+        running.wait_for_stderr("stopping");
+        running.signal(Signal::INT);
+        let output = running.wait();
+        program.signal(Signal::CONT);
+        assert_eq!(output.code, 130, "{runtime}: {}", output.stderr);
+        assert!(output.stderr.contains("method names may be missing: interrupted"), "{runtime}: {}", output.stderr);
+        let summary: Value = serde_json::from_str(output.stdout.lines().last().unwrap()).unwrap();
+        assert!(summary["type"] == "summary" && number(&summary["samples"]) > 0.0, "{runtime}: {summary}");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    });
+}
+
+#[test]
 fn live_view_shows_current_hot_methods() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
