@@ -33,6 +33,8 @@ pub(super) struct Context {
     pub(super) metadata: Table,
     pub(super) stacks: Rows,
     pub(super) labels: Rows,
+    /// Whether any list of labels so far overrides the version of a payload. No known collector writes such lists.
+    pub(super) overrides_version: bool,
     pub(super) threads: Threads,
 }
 
@@ -93,7 +95,7 @@ impl<'a> Event<'a> {
     /// Returns the version of the payload: that of the metadata, unless a label overrides it (V6).
     #[inline]
     pub fn version(&self) -> u32 {
-        let overridden = if self.header.labels == 0 { None } else { self.labels().version() };
+        let overridden = if self.context.overrides_version { self.labels().version() } else { None };
         overridden.unwrap_or(self.metadata.version)
     }
 

@@ -2,6 +2,8 @@
 
 mod counted;
 
+use std::cell::Cell;
+
 use crate::wire::{Reader, WireError};
 
 use super::super::counts::BlockCounts;
@@ -13,7 +15,7 @@ use super::super::rows::Rows;
 use super::super::sequence::{NO_SLOT, Sequences};
 use super::super::threads::{self, Threads, parse as parse_thread};
 use super::super::{
-    BlockKind, DecodeError, Event, Limit, Loss, LossKind, Metadata, Problem, ProblemKind, SequencePoint, Sink, Thread, ThreadId,
+    BlockKind, DecodeError, Event, Labels, Limit, Loss, LossKind, Metadata, Problem, ProblemKind, SequencePoint, Sink, Thread, ThreadId,
     TraceHeader, fields, labels, stacks,
 };
 use super::Limits;
@@ -48,6 +50,7 @@ impl Blocks {
                 metadata: Table::new(limits.metadata_records, limits.metadata_bytes),
                 stacks: Rows::new(limits.stack_bytes),
                 labels: Rows::new(limits.stack_bytes),
+                overrides_version: false,
                 threads: Threads::new(limits.threads),
             },
             sequences: Sequences::new(limits.threads),
@@ -274,7 +277,13 @@ impl Blocks {
 
     fn labels(&mut self, block: &[u8], at: u64, sink: &mut impl Sink) -> Damage {
         self.flush_before(block, |context| &context.labels, sink);
-        let loaded = self.context.labels.load(block, labels::row);
+        let overrides_version = Cell::new(self.context.overrides_version);
+        let loaded = self.context.labels.load(block, |reader| {
+            let row = labels::row(reader)?;
+            overrides_version.set(overrides_version.get() || Labels::new(row).version().is_some());
+            Some(row)
+        });
+        self.context.overrides_version = overrides_version.get();
         if !loaded.kept {
             self.report_limit(Limit::Labels, at, sink);
         }
