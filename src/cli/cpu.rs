@@ -134,7 +134,7 @@ pub(super) fn missing_samples(losses: &SampleLosses) -> Vec<String> {
 fn missing_waits(time: &CpuTime) -> Vec<String> {
     let (lost, threads) = (Counted(time.lost_waits, "stack"), Counted(time.unfollowed, "thread"));
     let remarks = [
-        (time.lost_waits > 0).then(|| format!("{lost:#} of waits lost: the buffer was full")),
+        (time.lost_waits > 0).then(|| format!("{lost:#} of waits lost: the buffer was full, or a busy thread blocked only briefly")),
         (time.unfollowed > 0)
             .then(|| format!("no stacks of some waits of {threads:#}: too many context switches, or too little locked memory")),
     ];
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(missing_samples(&losses), expected);
         let waits = CpuTime { lost_waits: 12_345, unfollowed: 1, ..CpuTime::default() };
         let expected = [
-            "12345 stacks of waits lost: the buffer was full",
+            "12345 stacks of waits lost: the buffer was full, or a busy thread blocked only briefly",
             "no stacks of some waits of 1 thread: too many context switches, or too little locked memory",
         ];
         assert_eq!(missing_waits(&waits), expected);

@@ -117,26 +117,17 @@ impl CpuSampler {
         for thread in threads {
             this.add(thread)?;
         }
-        this.record_blocked_stacks();
+        for (thread, sampled) in &mut this.threads {
+            if let Some(waits) = &mut sampled.waits {
+                // Without a stack, it has none until its next wait.
+                record_blocked_stack(&this.proc, key.pid, *thread, waits);
+            }
+        }
         // A thread ID reused by another process yields no samples, because records carry their pid.
         if this.threads.is_empty() || !this.proc.exists(key) {
             return Err(PerfError { pid: key.pid, cause: PerfCause::Ended });
         }
         Ok(this)
-    }
-
-    /// Records the stacks of threads that are already blocked.
-    fn record_blocked_stacks(&mut self) {
-        let Self { proc, key, threads, .. } = self;
-        for (thread, sampled) in threads.iter_mut().filter(|_| cfg!(target_arch = "x86_64")) {
-            let at = now_ns();
-            // If the stack is not readable, the thread has none until its next wait.
-            if let Some(waits) = &mut sampled.waits
-                && let Ok(Some(stack)) = proc.blocked_stack(key.pid, *thread, BLOCKED_STACK)
-            {
-                waits.blocked_at(at, stack);
-            }
-        }
     }
 
     /// Starts sampling a thread. Returns `false` if it has already exited.
@@ -221,6 +212,12 @@ impl CpuSampler {
         let mut ended = Vec::new();
         for (thread, sampled) in &mut self.threads {
             sampled.drain(self.key.pid, self.depth, &mut self.loss, &mut events, &mut each);
+            if let Some(waits) = &mut sampled.waits
+                && waits.take_missing()
+                && !record_blocked_stack(&self.proc, self.key.pid, *thread, waits)
+            {
+                waits.not_recorded();
+            }
             if sampled.ended.is_some() {
                 ended.push(*thread);
             }
@@ -288,8 +285,10 @@ impl CpuSampler {
         }
         let most = max_stacks_per_thread(taken.iter().sum(), taken.len());
         for (sampled, _) in self.threads.values_mut().zip(taken).filter(|(_, taken)| *taken > most) {
-            sampled.waits = None;
-            self.loss.unfollowed += 1;
+            // A thread that spins for a lock yields often, but stays runnable.
+            if sampled.waits.take_if(|waits| !waits.is_paused()).is_some() {
+                self.loss.unfollowed += 1;
+            }
         }
     }
 
@@ -338,53 +337,17 @@ impl CpuSampler {
     }
 }
 
+/// Records the stack of a thread that is already blocked. Returns `false` if it is not readable.
+fn record_blocked_stack(proc: &Proc, pid: u32, thread: u32, waits: &mut WaitStacks) -> bool {
+    let at = now_ns();
+    let stack = if cfg!(target_arch = "x86_64") { proc.blocked_stack(pid, thread, BLOCKED_STACK).ok().flatten() } else { None };
+    stack.map(|stack| waits.blocked_at(at, stack)).is_some()
+}
+
 /// Whether the limit of locked memory does not apply to us. It usually does apply to root in a container.
 fn may_lock() -> bool {
     capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::IPC_LOCK))
 }
 
 #[cfg(test)]
-mod tests {
-    use std::path::Path;
-    use std::sync::mpsc;
-    use std::thread;
-
-    use super::*;
-
-    /// Samples this process; `None` if the kernel forbids it, as in most containers.
-    fn sample_own_process() -> Option<CpuSampler> {
-        let (proc, pid) = (Proc::open(Path::new("/proc")).unwrap(), std::process::id());
-        let key = ProcessKey { pid, started: proc.stat(pid).unwrap().starttime };
-        CpuSampler::start(Arc::new(proc), key, Frequency::MAX).inspect_err(|error| eprintln!("skipped: {error}")).ok()
-    }
-
-    #[test]
-    fn threads_exited_before_sampling_are_counted() {
-        let Some(mut sampler) = sample_own_process() else { return };
-        assert_eq!(sampler.loss().short_threads, 0);
-        for _ in 0..20 {
-            thread::spawn(|| {}).join().unwrap();
-        }
-        sampler.drain(|_| {});
-        assert!(sampler.loss().short_threads >= 20, "{:?}", sampler.loss());
-    }
-
-    #[test]
-    fn thread_reusing_the_id_of_a_refused_one_is_sampled() {
-        let Some(mut sampler) = sample_own_process() else { return };
-        let (numbers, number) = mpsc::channel();
-        let (end, ended) = mpsc::channel::<()>();
-        let waiting = thread::spawn(move || {
-            numbers.send(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()).unwrap();
-            ended.recv().unwrap_err();
-        });
-        let number = number.recv().unwrap();
-        // One entry has the ID of a live thread, as if refused before; the other thread is gone.
-        sampler.refused.extend([number, u32::MAX]);
-        sampler.next_list = Instant::now();
-        sampler.drain(|_| {});
-        assert!(sampler.threads.contains_key(&number) && sampler.refused.is_empty(), "{:?}", sampler.refused);
-        drop(end);
-        waiting.join().unwrap();
-    }
-}
+mod tests;

@@ -9,6 +9,7 @@ use perf_event::data::Record;
 use perf_event::{Builder, SampleFlag, Sampler};
 
 use super::chain::Chain;
+use super::thread::now_ns;
 use super::{CpuSample, UserStack};
 use crate::net::proc::BlockedStack;
 
@@ -16,6 +17,9 @@ use crate::net::proc::BlockedStack;
 const MAX_SKEW_NS: u64 = 1_000_000;
 /// Maximum number of stacks per second over all threads. Each costs the process a few microseconds.
 const MAX_STACKS_PER_SECOND: u64 = 10_000;
+/// Time after which a thread that never blocked is expected to go on like that: no stacks are recorded until it blocks. Each preemption would cost
+/// it as much as a wait, for a stack that is not used.
+const BUSY_NS: u64 = 1_000_000_000;
 /// Bytes recorded of the raw stack: most are shorter. Takes this much of the buffer even for a shorter stack.
 const STACK_BYTES: u32 = 4 << 10;
 /// Frame pointer, stack pointer and instruction pointer (`PERF_REG_X86_BP`, `_SP` and `_IP`), in the order in which the kernel writes them.
@@ -43,7 +47,15 @@ pub(super) struct WaitStacks {
     ahead: Stack,
     /// The stack of the current wait; its time is that up to which the wait has been reported.
     waiting: Stack,
-    /// Stacks since the last query: recorded, and lost for lack of room.
+    /// Time of the first switch since the thread last blocked.
+    busy_since: Option<u64>,
+    /// Whether recording is paused.
+    is_paused: bool,
+    /// When recording last resumed.
+    resumed_at: u64,
+    /// Whether the current wait began while recording was paused.
+    is_missing: bool,
+    /// Stacks since the last query: recorded, and lost for lack of room or because of a pause.
     taken: u64,
     lost: u64,
 }
@@ -72,10 +84,26 @@ impl WaitStacks {
         }
         let sampler = event.build()?.sampled(buffer_bytes(threads))?;
         let [latest, ahead, waiting] = Default::default();
-        Ok(Self { sampler, latest, ahead, waiting, taken: 0, lost: 0 })
+        let (busy_since, is_paused, resumed_at, is_missing) = (None, false, 0, false);
+        Ok(Self { sampler, latest, ahead, waiting, busy_since, is_paused, resumed_at, is_missing, taken: 0, lost: 0 })
     }
 
-    /// Records the stack of a thread that was blocked before recording began.
+    /// Returns whether no stacks are recorded until the thread blocks.
+    pub(super) fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
+    /// Returns whether the stack of the current wait was not recorded because of a pause, once per wait.
+    pub(super) fn take_missing(&mut self) -> bool {
+        std::mem::take(&mut self.is_missing)
+    }
+
+    /// Records that the stack of the current wait is unknown.
+    pub(super) fn not_recorded(&mut self) {
+        self.lost += 1;
+    }
+
+    /// Records the stack of a thread that was blocked while nothing was recorded.
     pub(super) fn blocked_at(&mut self, at: u64, stack: BlockedStack) {
         let BlockedStack { instruction_pointer, stack_pointer, bytes } = stack;
         // The frame pointer is unknown: the innermost functions are those of the C library, which do not keep it but save that of their callers.
@@ -86,15 +114,29 @@ impl WaitStacks {
     /// Records that the thread leaves the processor: it is blocked or preempted.
     pub(super) fn switched_out(&mut self, at: u64, is_runnable: bool, pid: u32) {
         self.waiting.at = None;
-        if self.read_until(at, pid) && !is_runnable {
-            std::mem::swap(&mut self.waiting, &mut self.latest);
-            self.waiting.at = Some(at);
+        let is_recorded = self.read_until(at, pid);
+        if is_runnable {
+            let since = *self.busy_since.get_or_insert(at);
+            if !self.is_paused && at.saturating_sub(since) >= BUSY_NS {
+                self.is_paused = self.sampler.disable().is_ok();
+            }
+        } else {
+            self.busy_since = None;
+            if self.is_paused && self.sampler.enable().is_ok() {
+                (self.is_paused, self.resumed_at) = (false, now_ns());
+            }
+            if is_recorded {
+                std::mem::swap(&mut self.waiting, &mut self.latest);
+                self.waiting.at = Some(at);
+            }
+            self.is_missing = !is_recorded && at <= self.resumed_at;
         }
         self.latest.at = None;
     }
 
     /// Records that the thread is back on a processor; returns the rest of its wait.
     pub(super) fn switched_in(&mut self, at: u64, thread: u64, depth: usize) -> Option<CpuSample<'_>> {
+        self.lost += u64::from(self.take_missing());
         let since = self.waiting.at.take()?;
         Some(self.waiting.sample(thread, since, at, depth))
     }

@@ -1,0 +1,90 @@
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use super::*;
+
+/// Samples this process; `None` if the kernel forbids it, as in most containers.
+fn sample_own_process() -> Option<CpuSampler> {
+    let (proc, pid) = (Proc::open(Path::new("/proc")).unwrap(), std::process::id());
+    let key = ProcessKey { pid, started: proc.stat(pid).unwrap().starttime };
+    CpuSampler::start(Arc::new(proc), key, Frequency::MAX).inspect_err(|error| eprintln!("skipped: {error}")).ok()
+}
+
+#[test]
+fn threads_exited_before_sampling_are_counted() {
+    let Some(mut sampler) = sample_own_process() else { return };
+    assert_eq!(sampler.loss().short_threads, 0);
+    for _ in 0..20 {
+        thread::spawn(|| {}).join().unwrap();
+    }
+    sampler.drain(|_| {});
+    assert!(sampler.loss().short_threads >= 20, "{:?}", sampler.loss());
+}
+
+#[test]
+fn thread_that_is_only_preempted_records_its_next_wait() {
+    let is_full = |sampler: &CpuSampler| sampler.threads.values().all(|thread| thread.waits.is_some());
+    let Some(mut sampler) = sample_own_process().filter(is_full) else { return };
+    let is_busy = Arc::new(AtomicBool::new(true));
+    let rival = thread::spawn({
+        let is_busy = is_busy.clone();
+        move || spin_on_first_processor(&is_busy)
+    });
+    let (numbers, number) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let thread = thread::spawn({
+        let is_busy = is_busy.clone();
+        move || {
+            numbers.send(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()).unwrap();
+            spin_on_first_processor(&is_busy);
+            released.recv().unwrap_err();
+        }
+    });
+    let number = number.recv().unwrap();
+    let mut waits = 0;
+    let mut drain_until = |holds: &dyn Fn(&WaitStacks, u64) -> bool| {
+        while !sampler.threads.get(&number).is_some_and(|thread| holds(thread.waits.as_ref().unwrap(), waits)) {
+            sampler.drain(|sample| waits += u64::from(sample.thread == u64::from(number) && sample.waited_ns.is_some()));
+            thread::sleep(Duration::from_millis(1));
+        }
+        waits
+    };
+    let before = drain_until(&|stacks, _| stacks.is_paused());
+    is_busy.store(false, Ordering::Relaxed);
+    drain_until(&|stacks, waits| waits > before && !stacks.is_paused());
+    drop(release);
+    thread.join().unwrap();
+    rival.join().unwrap();
+}
+
+/// Competes for a processor with the other threads that do.
+fn spin_on_first_processor(is_busy: &AtomicBool) {
+    let allowed = sched_getaffinity(None).unwrap();
+    let mut first = CpuSet::new();
+    first.set((0..CpuSet::MAX_CPU).find(|number| allowed.is_set(*number)).unwrap());
+    sched_setaffinity(None, &first).unwrap();
+    while is_busy.load(Ordering::Relaxed) {}
+}
+
+#[test]
+fn thread_reusing_the_id_of_a_refused_one_is_sampled() {
+    let Some(mut sampler) = sample_own_process() else { return };
+    let (numbers, number) = mpsc::channel();
+    let (end, ended) = mpsc::channel::<()>();
+    let waiting = thread::spawn(move || {
+        numbers.send(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()).unwrap();
+        ended.recv().unwrap_err();
+    });
+    let number = number.recv().unwrap();
+    // One entry has the ID of a live thread, as if refused before; the other thread is gone.
+    sampler.refused.extend([number, u32::MAX]);
+    sampler.next_list = Instant::now();
+    sampler.drain(|_| {});
+    assert!(sampler.threads.contains_key(&number) && sampler.refused.is_empty(), "{:?}", sampler.refused);
+    drop(end);
+    waiting.join().unwrap();
+}
