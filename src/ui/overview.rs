@@ -70,14 +70,14 @@ fn findings(canvas: &mut Canvas<'_>, state: &State, overview: &Overview<'_>, are
 
 fn graphs(canvas: &mut Canvas<'_>, overview: &Overview<'_>, layout: &OverviewLayout, page: &mut Page) {
     let OverviewLayout { columns, rows, height, others, .. } = *layout;
-    let (shown, rest) = overview.graphs.split_at(layout.shown().min(overview.graphs.len()));
+    let shown = &overview.graphs[..layout.shown().min(overview.graphs.len())];
     let span = common_span(shown);
     for (row, line) in shown.chunks(usize::from(columns)).enumerate() {
         let area = page.take(height);
         let axis = if row + 1 == usize::from(rows) { page.take(1) } else { Rect::default() };
         draw_graphs(canvas, line, span, columns, area, axis);
     }
-    let rest: Vec<_> = rest.iter().map(|graph| Figure::new(graph.title, &graph.now, Role::Text)).collect();
+    let rest: Vec<_> = overview.without_graph(shown.len()).map(|graph| Figure::new(graph.title, &graph.now, Role::Text)).collect();
     figures(canvas, page.take(others), &rest);
 }
 

@@ -2,6 +2,7 @@
 
 use super::collections::collections;
 use super::requests::{durations, requests};
+use super::{MEMORY_GRAPH, THREADS};
 use crate::analysis::{CounterKind, CounterSnapshot, CountersSnapshot};
 use crate::app::health::runtime_counter;
 use crate::app::state::State;
@@ -88,8 +89,8 @@ impl State {
                 let shares: History = history(counter).into_iter().map(|(at, ms)| (at, ms / 10.0)).collect();
                 single("Time in JIT", percent, Role::Events, &shares, " of a core".to_owned())
             }),
-            single("Memory (RSS)", bytes, Role::Bytes, &usage.rss(process.key), String::new()),
-            single("Threads", count, Role::Bytes, &usage.threads(process.key), String::new()),
+            single(MEMORY_GRAPH, bytes, Role::Bytes, &usage.rss(process.key), String::new()),
+            single(THREADS, count, Role::Bytes, &usage.threads(process.key), String::new()),
         ]
         .into_iter()
         .flatten()

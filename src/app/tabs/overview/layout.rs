@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use ratatui::layout::Rect;
 
-use super::{COMMAND, Overview};
+use super::{COMMAND, FACTS_WITH_GRAPH, Graph, Overview};
 use crate::app::tabs::geometry::figure_lines;
 use crate::app::text::wrap;
 
@@ -79,6 +79,12 @@ impl Overview<'_> {
         if body.height >= MIN_HEIGHT_FULL_COMMAND { Cow::Borrowed(&process.command_line) } else { Cow::Owned(process.short_command_line()) }
     }
 
+    /// Returns the graphs that do not fit, without those whose value is among the facts.
+    pub fn without_graph(&self, shown: usize) -> impl Iterator<Item = &Graph> {
+        let is_fact = |graph: &&Graph| self.facts.iter().any(|fact| FACTS_WITH_GRAPH.contains(&(fact.label, graph.title)));
+        self.graphs.iter().skip(shown).filter(move |graph| !is_fact(graph))
+    }
+
     /// Computes the layout within the body of the details pane.
     pub fn layout(&self, body: Rect) -> OverviewLayout {
         let width = body.width.saturating_sub(2);
@@ -99,11 +105,12 @@ impl Overview<'_> {
         let lowest = if room.saturating_sub(1) / MIN_GRAPH_HEIGHT > 1 { MIN_GRAPH_HEIGHT } else { MIN_GRAPH_HEIGHT - 1 };
         // A single graph in the last row would leave most of the row blank.
         let is_alone = columns > 1 && needed > 1 && count % columns == 1;
-        let (columns, rows, others) = match needed * lowest <= room {
-            true if is_alone => (columns, needed - 1, 1),
-            true => (columns, needed, 0),
-            false => (most, (room.saturating_sub(1) / lowest).min(needed), 1),
+        let (columns, rows) = match needed * lowest <= room {
+            true if is_alone => (columns, needed - 1),
+            true => (columns, needed),
+            false => (most, (room.saturating_sub(1) / lowest).min(needed)),
         };
+        let others = u16::from(rows > 0 && self.without_graph(usize::from(rows * columns)).next().is_some());
         let height = room.saturating_sub(others).checked_div(rows).unwrap_or(0).min(MAX_GRAPH_HEIGHT);
         let capability_columns = (width / CAPABILITY_WIDTH).clamp(1, 4);
         let details = self.details_in(body).map(|(_, lines)| lines.len() as u16).sum::<u16>();
@@ -116,7 +123,7 @@ impl Overview<'_> {
             columns,
             rows,
             height,
-            others: if rows == 0 { 0 } else { others },
+            others,
             // Separated by a blank line.
             details: if details > 0 { details + 1 } else { 0 },
             capability_columns,

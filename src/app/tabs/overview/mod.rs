@@ -148,10 +148,10 @@ fn facts(row: &Row, cpu: Option<CpuUse>, uptime: Age) -> Vec<Figure> {
         facts.push(Figure::new("Container", container, Role::Text));
     }
     if process.usage.rss_bytes > 0 {
-        facts.push(Figure::new("Memory", format!("{} RSS", Bytes(process.usage.rss_bytes)), Role::Text));
+        facts.push(Figure::new(MEMORY, format!("{} RSS", Bytes(process.usage.rss_bytes)), Role::Text));
     }
     if process.usage.threads > 0 {
-        facts.push(Figure::new("Threads", process.usage.threads, Role::Text));
+        facts.push(Figure::new(THREADS, process.usage.threads, Role::Text));
     }
     if let Some(limit) = cpu.and_then(|cpu| cpu.constraints.lowest) {
         facts.push(Figure::new("CPU limit", limit, Role::Text));
@@ -169,6 +169,12 @@ const COMMAND: &str = "Command";
 
 fn further_facts(process: &Process) -> Vec<(&'static str, String)> {
     let mut details = Vec::new();
+const MEMORY: &str = "Memory";
+const MEMORY_GRAPH: &str = "Memory (RSS)";
+const THREADS: &str = "Threads";
+/// Labels of the facts whose value also has a graph, with the title of the graph.
+const FACTS_WITH_GRAPH: [(&str, &str); 2] = [(MEMORY, MEMORY_GRAPH), (THREADS, THREADS)];
+
     if has_own_root(process) {
         // The process writes to the path as it sees it; we reach the file through another path.
         let both = |path: &Path| format!("{} · from here {}", path.display(), reachable_path(process, path).display());
