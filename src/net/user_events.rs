@@ -1,6 +1,8 @@
 //! The kernel's user_events, to which a runtime can write its events (Linux 6.4, .NET 10): whether they are available, and the file that a runtime
 //! needs for it, which only root may open.
 
+mod missing;
+
 use std::fs;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -13,6 +15,7 @@ use thiserror::Error;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
+pub use self::missing::Missing;
 use crate::model::SafeText;
 
 /// File system type of tracefs in `statfs` (Linux, `magic.h`).
@@ -83,17 +86,6 @@ impl Kernel {
             Err(reason) => Err(UserEventsError::Io { path, reason: reason.into() }),
         }
     }
-}
-
-/// A requirement that is not met, as a sentence with a remedy.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Missing {
-    /// The kernel, a mount or the runtime does not support it.
-    #[error("{0}")]
-    Support(String),
-    /// The user is not allowed to use it.
-    #[error("{0}")]
-    Permission(String),
 }
 
 /// Why there is no file to pass to a runtime.

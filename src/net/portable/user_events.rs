@@ -1,9 +1,13 @@
 //! The kernel's user_events: only available on Linux.
 
+#[path = "../user_events/missing.rs"]
+mod missing;
+
 use std::io;
 
 use thiserror::Error;
 
+pub use self::missing::Missing;
 use super::stream::Stream;
 
 /// The kernel's interface of user_events.
@@ -28,17 +32,6 @@ impl Kernel {
     pub fn open(&self) -> Result<UserEventsData, UserEventsError> {
         Err(UserEventsError)
     }
-}
-
-/// A requirement that is not met, as a sentence with a remedy.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Missing {
-    /// The system or the runtime does not support it.
-    #[error("{0}")]
-    Support(String),
-    /// The user is not allowed to use it.
-    #[error("{0}")]
-    Permission(String),
 }
 
 /// The reason why there is no file to hand over.
