@@ -2,10 +2,9 @@
 
 use std::io;
 
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::error::Cause;
-use super::stream::Stream;
 use crate::ipc::{CommandCode, HEADER_BYTES, Message, Reply, ReplyError};
 
 /// Returns the error for a success reply in the form that belongs to another command. The codec never produces one, so the other end is not a
@@ -15,7 +14,11 @@ pub(super) fn unexpected_reply() -> Cause {
 }
 
 /// Reads the reply to a message, given the result of sending it.
-pub(super) async fn reply_after(sent: io::Result<()>, stream: &mut Stream, to: CommandCode) -> Result<Result<Reply, ReplyError>, Cause> {
+pub(super) async fn reply_after(
+    sent: io::Result<()>,
+    stream: &mut (impl AsyncRead + Unpin),
+    to: CommandCode,
+) -> Result<Result<Reply, ReplyError>, Cause> {
     match sent.map_err(|error| Cause::of_stream(error, 0)) {
         // A server that closes immediately may have sent a reason first.
         Ok(()) | Err(Cause::Closed) => read_reply(stream, to).await,
@@ -25,7 +28,7 @@ pub(super) async fn reply_after(sent: io::Result<()>, stream: &mut Stream, to: C
 }
 
 /// Reads one message and not a byte more: the reply to a session start is followed by the event stream.
-async fn read_reply(stream: &mut Stream, to: CommandCode) -> Result<Result<Reply, ReplyError>, Cause> {
+async fn read_reply(stream: &mut (impl AsyncRead + Unpin), to: CommandCode) -> Result<Result<Reply, ReplyError>, Cause> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES);
     loop {
         if let Some((message, _)) = Message::decode(&bytes)? {

@@ -161,7 +161,7 @@ impl Client {
             let (reply, mut stream) = self.exchange(&Command::ProcessEnvironment, None).await?;
             let Reply::Environment { bytes } = reply else { return Err(unexpected_reply()) };
             let (bytes, mut block) = (environment_bytes(bytes)?, Vec::new());
-            let received = (&mut *stream).take(bytes as u64).read_to_end(&mut block).await;
+            let received = (&mut stream).take(bytes as u64).read_to_end(&mut block).await;
             received.map_err(|error| Cause::of_stream(error, HEADER_BYTES))?;
             Ok(decode_environment(&block, bytes)?)
         };
@@ -305,7 +305,7 @@ impl Client {
         let mut stream = self.connection(code).await?;
         let mut sent = stream.write_all(&message).await;
         if let (Ok(()), Some(data)) = (&sent, data) {
-            sent = data.hand_over(&stream).await;
+            sent = data.hand_over(stream.as_ref()).await;
         }
         let answer = reply_after(sent, &mut stream, code).await?;
         self.support.lock().unwrap_or_else(PoisonError::into_inner).record_reply(code, &answer);

@@ -78,6 +78,6 @@ impl ConnectionHolder {
 
 async fn ended(parked: Option<&VerifiedStream>) {
     if let Some(stream) = parked {
-        stream::ended(stream).await;
+        stream::ended(stream.as_ref()).await;
     }
 }
