@@ -88,9 +88,8 @@ struct Entry<'a, T> {
 
 fn cpu_error(error: CpuError) -> Failure {
     let exit = match &error {
-        error if error.is_denied() => Exit::Denied,
         CpuError::Perf(error) if error.is_ended() => Exit::NoTarget,
-        CpuError::Perf(_) | CpuError::File(_) => Exit::Failed,
+        error => Exit::of_error(error.is_denied()),
     };
     Failure::new(exit, error)
 }

@@ -22,6 +22,13 @@ pub(super) enum Exit {
     Child(u8),
 }
 
+impl Exit {
+    /// The exit code of an operation that failed, possibly because the user lacks a permission.
+    pub(super) fn of_error(is_denied: bool) -> Self {
+        if is_denied { Self::Denied } else { Self::Failed }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(match exit {

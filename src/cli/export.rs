@@ -123,7 +123,7 @@ fn file_beside(recording: &Path, format: TraceFormat) -> PathBuf {
 
 fn failure(error: ExportError) -> Failure {
     let exit = match &error {
-        ExportError::Output(error) if error.is_denied() => Exit::Denied,
+        ExportError::Output(error) => Exit::of_error(error.is_denied()),
         ExportError::Canceled => Exit::Interrupted,
         _ => Exit::Failed,
     };

@@ -188,7 +188,7 @@ pub(super) fn read(path: &Path) -> Result<HeapDump, Failure> {
 }
 
 fn output_error(error: OutputError) -> Failure {
-    Failure::new(if error.is_denied() { Exit::Denied } else { Exit::Failed }, error)
+    Failure::new(Exit::of_error(error.is_denied()), error)
 }
 
 /// Asks for confirmation on the terminal.

@@ -47,10 +47,7 @@ struct SessionDocument {
 
 /// Shows the service: its producers with their data sources, and its sessions.
 pub(super) async fn show_service(json: bool) -> Result<Exit, Failure> {
-    let (socket, state) = service_state(None).await.map_err(|error| {
-        let exit = if error.is_denied() { Exit::Denied } else { Exit::Failed };
-        Failure::new(exit, error)
-    })?;
+    let (socket, state) = service_state(None).await.map_err(|error| Failure::new(Exit::of_error(error.is_denied()), error))?;
     print::document(json, &document(socket.to_string(), state), |out, document| {
         writeln!(out, "{} at {}", document.version, document.socket)?;
         for ProducerDocument { id, name, pid, uid, version, data_sources } in &document.producers {

@@ -17,10 +17,7 @@ const NO_RUNDOWN: &str = "the rundown is missing: methods that were compiled bef
 pub(super) async fn run(host: &Host, Salvage { files: paths, output: out, names: wants_names }: &Salvage) -> Result<Exit, Failure> {
     // Before the file is created, which a signal would leave behind.
     let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
-    let (output, mut file) = OutputFile::create(out).map_err(|error| {
-        let exit = if error.is_denied() { Exit::Denied } else { Exit::Failed };
-        Failure::new(exit, error)
-    })?;
+    let (output, mut file) = OutputFile::create(out).map_err(|error| Failure::new(Exit::of_error(error.is_denied()), error))?;
     let files = paths.clone();
     let repair = move |wanted: &dyn Fn() -> bool| {
         let mut notes = Vec::new();

@@ -76,10 +76,10 @@ pub(super) async fn connect_running(host: &Host, target: &str) -> Result<(Proces
 /// Converts the error of a session that was not opened.
 pub(super) fn start_error(error: StartError) -> Failure {
     let exit = match &error {
-        StartError::Output(error) if error.is_denied() => Exit::Denied,
-        StartError::Service(error) if error.is_denied() => Exit::Denied,
+        StartError::Output(error) => Exit::of_error(error.is_denied()),
+        StartError::Service(error) => Exit::of_error(error.is_denied()),
         StartError::Exchange(error) => exit_code(error),
-        _ => Exit::Failed,
+        StartError::Handle(_) => Exit::Failed,
     };
     Failure::new(exit, error)
 }
@@ -117,7 +117,7 @@ fn unsupported(process: &Process, gap: NativeAotGap) -> Failure {
 }
 
 pub(super) fn exit_code(error: &ExchangeError) -> Exit {
-    if matches!(error.trouble(), Some(Trouble::Denied | Trouble::Unverified)) { Exit::Denied } else { Exit::Failed }
+    Exit::of_error(matches!(error.trouble(), Some(Trouble::Denied | Trouble::Unverified)))
 }
 
 /// Returns a path for a request. A relative path refers to the current folder of dn-top, which may differ from that of the target.

@@ -32,10 +32,8 @@ pub(super) async fn run(host: &Host, arguments: args::Trace) -> Result<Exit, Fai
     selected.warnings.iter().for_each(print::message);
     let Some((events, kernel)) = options.user_events().map_err(Failure::usage)? else { return Ok(Exit::Done) };
     let (process, client) = connect(host, &arguments.target.target).await?;
-    let data = user_events_data(&Kernel::machine(), process.runtime.as_ref()).map_err(|error| {
-        let exit = if error.is_denied() { Exit::Denied } else { Exit::Failed };
-        Failure::new(exit, anyhow::anyhow!("{}: {error}", display_name(&process)))
-    })?;
+    let data = user_events_data(&Kernel::machine(), process.runtime.as_ref())
+        .map_err(|error| Failure::new(Exit::of_error(error.is_denied()), anyhow::anyhow!("{}: {error}", display_name(&process))))?;
     let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
     let begun = Instant::now();
     let mut session = tokio::select! {

@@ -117,7 +117,7 @@ fn monitor_error(process: &Process, error: CounterError) -> Failure {
 /// Creates the output file.
 fn create(path: &Path) -> Result<File, Failure> {
     files::create(path).map_err(|error| {
-        let exit = if error.kind() == ErrorKind::PermissionDenied { Exit::Denied } else { Exit::Failed };
+        let exit = Exit::of_error(error.kind() == ErrorKind::PermissionDenied);
         Failure::new(exit, anyhow::anyhow!("cannot create {}: {error}", path.display()))
     })
 }
