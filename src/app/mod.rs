@@ -50,7 +50,6 @@ mod usage;
 mod views;
 mod watches;
 
-pub use action::capabilities;
 pub use activity::Activity;
 pub use call_tree::Branch;
 pub use comparison::{ComparedRange, Comparison};

@@ -73,7 +73,7 @@ impl<'a> ProcessDocument<'a> {
 
 impl<'a> InfoDocument<'a> {
     pub(super) fn new(process: &'a Process, limit: Option<CpuLimit>) -> Self {
-        let capabilities = capabilities(process);
+        let capabilities = process.known_capabilities();
         let capabilities_known = capabilities.as_ref().map(Capabilities::known).unwrap_or_default();
         Self { process: ProcessDocument::new(process), cpu_limit_cores: limit.map(|limit| limit.cores), capabilities, capabilities_known }
     }
@@ -82,12 +82,6 @@ impl<'a> InfoDocument<'a> {
 /// Whether the process is visible in /proc: a socket can outlive its process, or belong to an invisible one.
 pub(super) fn is_visible(process: &Process) -> bool {
     process.started_unix_ms > 0 && !process.is_stale_socket()
-}
-
-/// Returns the capabilities of the runtime. A runtime that answers without a version is an old one; without an answer they are unknown.
-pub(super) fn capabilities(process: &Process) -> Option<Capabilities> {
-    let known = process.runtime.is_some() || process.contact == Contact::Ok;
-    known.then(|| process.capabilities())
 }
 
 /// Returns the value of the `state` field.

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep_until};
 
-use super::document::{InfoDocument, ProcessDocument, capabilities, is_visible, state};
+use super::document::{InfoDocument, ProcessDocument, is_visible, state};
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
@@ -102,7 +102,7 @@ pub(super) async fn info(host: &Host, target: &str, json: bool) -> Result<Exit, 
         if let Some(limit) = limit {
             writeln!(out, "{:<14}{limit}", "CPU limit")?;
         }
-        let Some(can) = capabilities(&process) else { return Ok(()) };
+        let Some(can) = process.known_capabilities() else { return Ok(()) };
         writeln!(out, "\nCapabilities (known: confirmed by the runtime; expected: inferred from its version)")?;
         for row in Capability::table(&can) {
             let how = row.available.unwrap_or_else(|why| format!("no: {why}"));

@@ -95,6 +95,11 @@ impl Process {
         Capabilities::new(self.runtime.as_ref(), self.native_aot, self.support)
     }
 
+    /// Returns the capabilities of its runtime, if anything is known about it. A runtime that answers without a version is an old one.
+    pub fn known_capabilities(&self) -> Option<Capabilities> {
+        (self.runtime.is_some() || self.contact == Contact::Ok).then(|| self.capabilities())
+    }
+
     /// Whether this is not a process, but the socket left behind by a killed one.
     pub fn is_stale_socket(&self) -> bool {
         matches!(self.contact, Contact::Trouble { kind: Trouble::Stale, .. })

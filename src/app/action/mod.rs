@@ -21,7 +21,7 @@ use key::{BACK_TAB, DOWN, END, ESC, F1, HOME, LEFT, PAGE_DOWN, PAGE_UP, RIGHT, T
 pub(super) use key::{BACKSPACE, ENTER, char};
 pub use keymap::{KeyConflict, KeyMap};
 pub use places::{Context, Places};
-pub use status::{Status, capabilities};
+pub use status::Status;
 pub(super) use status::{attach, ready_if};
 pub use table::{TABLE, entry};
 pub(super) use view_status::recorded;

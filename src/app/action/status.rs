@@ -7,7 +7,7 @@ use crate::app::list::Row;
 use crate::app::toast::Level;
 use crate::app::{RowKind, Shape, State, TrackedRecording};
 use crate::ipc::CommandCode;
-use crate::model::{Capability, Contact, FileKind, NativeAotGap, Process, RunState};
+use crate::model::{Contact, FileKind, NativeAotGap, Process, RunState};
 
 use super::{Action, Context};
 
@@ -265,14 +265,6 @@ impl Action {
     pub fn status(self, state: &State) -> Status {
         super::entry(self).status(state)
     }
-}
-
-/// Returns the capability table of a process. Empty while nothing is known about its runtime.
-pub fn capabilities(process: &Process) -> Vec<Capability> {
-    if process.runtime.is_none() && process.contact != Contact::Ok {
-        return Vec::new();
-    }
-    Capability::table(&process.capabilities())
 }
 
 /// Returns why a command cannot be sent to the process, judging by its runtime's version and earlier responses.

@@ -14,7 +14,7 @@ pub(super) use requests::histogram;
 
 use super::registry::{Descriptor, Shows};
 use super::view::{Figure, Role};
-use crate::app::action::{Action, Context, ENTER, Entry, Run::Emit, Status, capabilities, details, places, ready_if};
+use crate::app::action::{Action, Context, ENTER, Entry, Run::Emit, Status, details, places, ready_if};
 use crate::app::list::Row;
 use crate::app::pane::RowKind;
 use crate::app::state::State;
@@ -113,6 +113,11 @@ impl State {
     }
 }
 
+/// Returns the capability table of a process; empty while nothing is known about its runtime.
+fn capabilities(process: &Process) -> Vec<Capability> {
+    process.known_capabilities().map(|known| Capability::table(&known)).unwrap_or_default()
+}
+
 fn facts(row: &Row, cpu: Option<CpuUse>, uptime: Age) -> Vec<Figure> {
     let process = &row.process;
     let is_attachable = process.contact.reason().is_none() && row.exited_at.is_none();
@@ -164,17 +169,17 @@ fn facts(row: &Row, cpu: Option<CpuUse>, uptime: Age) -> Vec<Figure> {
     facts
 }
 
-/// Label of the detail that is shown above the graphs if there is room.
-const COMMAND: &str = "Command";
-
-fn further_facts(process: &Process) -> Vec<(&'static str, String)> {
-    let mut details = Vec::new();
 const MEMORY: &str = "Memory";
 const MEMORY_GRAPH: &str = "Memory (RSS)";
 const THREADS: &str = "Threads";
 /// Labels of the facts whose value also has a graph, with the title of the graph.
 const FACTS_WITH_GRAPH: [(&str, &str); 2] = [(MEMORY, MEMORY_GRAPH), (THREADS, THREADS)];
 
+/// Label of the detail that is shown above the graphs if there is room.
+const COMMAND: &str = "Command";
+
+fn further_facts(process: &Process) -> Vec<(&'static str, String)> {
+    let mut details = Vec::new();
     if has_own_root(process) {
         // The process writes to the path as it sees it; we reach the file through another path.
         let both = |path: &Path| format!("{} · from here {}", path.display(), reachable_path(process, path).display());
