@@ -266,7 +266,25 @@ impl Live {
             Kind::EventCounter | Kind::Metrics => self.counters.feed(context),
             Kind::LogMessage => self.logs.feed(context),
             Kind::ActivityStart | Kind::ActivityStop | Kind::ActivityFailure | Kind::ActivityDetail => self.activities.feed(context),
-            _ => Some(()),
+            Kind::Other
+            | Kind::BulkRootEdge
+            | Kind::BulkRootStaticVariable
+            | Kind::BulkWeakTableEdge
+            | Kind::ContextSwitch
+            | Kind::CpuSample
+            | Kind::ProcessInfo
+            | Kind::ProcessMapping
+            | Kind::ProcessName
+            | Kind::ProcessSymbol
+            | Kind::RuntimeInformation
+            | Kind::SampleLosses
+            | Kind::SuspendEnd
+            | Kind::TaskScheduled
+            | Kind::TaskStarted
+            | Kind::ThreadTime => {
+                debug_assert!(!context.kind.is_analyzed(), "{:?} has no analysis", context.kind);
+                Some(())
+            }
         }
     }
 }

@@ -149,11 +149,16 @@ impl EventKind {
         !matches!(
             self,
             Self::Other
+                | Self::BulkRootEdge
+                | Self::BulkRootStaticVariable
+                | Self::BulkWeakTableEdge
                 | Self::ContextSwitch
                 | Self::CpuSample
+                | Self::ProcessInfo
                 | Self::ProcessMapping
                 | Self::ProcessName
                 | Self::ProcessSymbol
+                | Self::RuntimeInformation
                 | Self::SampleLosses
                 | Self::SuspendEnd
                 | Self::TaskScheduled
