@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
@@ -147,7 +147,7 @@ impl RuntimeRegistry {
         loop {
             tokio::select! {
                 accepted = listener.accept(), if advertising.len() < MAX_ADVERTISING => match accepted {
-                    Ok(stream) => drop(advertising.spawn(read_advertise(stream, Arc::clone(&self.proc)))),
+                    Ok(stream) => drop(advertising.spawn(accept_advertised(stream, Arc::clone(&self.proc)))),
                     Err(_) => sleep(ACCEPT_RETRY_INTERVAL).await,
                 },
                 Some(advertised) = advertising.join_next() => if let Ok(Some(verified)) = advertised {
@@ -204,12 +204,24 @@ fn is_running(key: ProcessKey, proc: &Proc, client: &Client) -> bool {
 }
 
 /// Reads and verifies the advertise message; `None` if it is invalid, late, or from a process other than the one it claims.
-async fn read_advertise(mut stream: Stream, proc: Arc<Proc>) -> Option<VerifiedPeer> {
-    let mut bytes = [0; ADVERTISE_BYTES];
-    timeout(ADVERTISE_TIMEOUT, stream.read_exact(&mut bytes)).await.ok()?.ok()?;
-    let advertise = Advertise::decode(&bytes).ok()??;
+async fn accept_advertised(mut stream: Stream, proc: Arc<Proc>) -> Option<VerifiedPeer> {
+    let advertise = timeout(ADVERTISE_TIMEOUT, read_advertise(&mut stream)).await.ok()??;
     let (key, uid, stream) = peer::accept(stream, &advertise, &proc).ok()?;
     Some(VerifiedPeer { key, uid, advertise, stream })
+}
+
+/// Reads an advertise message and not a byte more; `None` at its first wrong byte, or if it is cut off.
+async fn read_advertise(stream: &mut (impl AsyncRead + Unpin)) -> Option<Advertise> {
+    let mut bytes = Vec::with_capacity(ADVERTISE_BYTES);
+    loop {
+        if let Some(advertise) = Advertise::decode(&bytes).ok()? {
+            return Some(advertise);
+        }
+        let rest = (ADVERTISE_BYTES - bytes.len()) as u64;
+        if (&mut *stream).take(rest).read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -204,6 +204,27 @@ async fn invalid_clients_do_not_block_runtimes() {
     fixture.runtimes(&[1]).await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn invalid_advertise_message_is_rejected_at_its_first_wrong_byte() {
+    let advertise = Advertise { cookie: Cookie([9; 16]), pid: 9 };
+    let whole = advertise.encode();
+    let read = async |bytes: &[u8]| {
+        // The other end stays open: without a decision, only the timeout ends the wait.
+        let (mut near, mut far) = tokio::io::duplex(64);
+        tokio::io::AsyncWriteExt::write_all(&mut far, bytes).await.unwrap();
+        let read = timeout(TIMEOUT, read_advertise(&mut near)).await;
+        drop(far);
+        let mut rest = Vec::new();
+        near.read_to_end(&mut rest).await.unwrap();
+        (read, rest)
+    };
+    for bytes in [&b"G"[..], b"ADVR_V2", b"ADVR_V1\n"] {
+        assert_eq!(read(bytes).await.0, Ok(None), "{bytes:?}");
+    }
+    assert!(read(&whole[..33]).await.0.is_err());
+    assert_eq!(read(&[&whole[..], b"reply"].concat()).await, (Ok(Some(advertise)), b"reply".to_vec()));
+}
+
 #[tokio::test]
 async fn a_hundred_simultaneous_runtimes_are_accepted() {
     let fixture = fixture();
