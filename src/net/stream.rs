@@ -25,6 +25,20 @@ pub fn address_in(folder: &Path, name: &str) -> PathBuf {
     folder.join(name)
 }
 
+/// Longer folders may leave no room for a socket name.
+const MAX_PORT_PARENT_BYTES: usize = 60;
+
+/// Returns a folder in which a folder for a temporary port can be created: the usual one for temporary files, or `/tmp` if that makes an address
+/// too long, or contains a separator of `DOTNET_DiagnosticPorts`.
+pub fn port_parent() -> PathBuf {
+    suitable_parent(std::env::temp_dir())
+}
+
+fn suitable_parent(usual: PathBuf) -> PathBuf {
+    let bytes = usual.as_os_str().as_encoded_bytes();
+    if bytes.len() > MAX_PORT_PARENT_BYTES || bytes.iter().any(|byte| b",;".contains(byte)) { "/tmp".into() } else { usual }
+}
+
 /// Returns the form of an address in `DOTNET_DiagnosticPorts`.
 pub fn port_name(address: &Path) -> &Path {
     address
@@ -111,5 +125,18 @@ impl Listener {
     /// Those of the system.
     pub async fn accept(&self) -> io::Result<Stream> {
         self.0.accept().await.map(|(stream, _)| stream)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folder_of_a_port_suits_an_address() {
+        for (usual, parent) in [("/var/tmp", "/var/tmp"), ("/a;b", "/tmp"), ("/a,b", "/tmp")] {
+            assert_eq!(suitable_parent(usual.into()), Path::new(parent));
+        }
+        assert_eq!(suitable_parent(format!("/{}", "d".repeat(MAX_PORT_PARENT_BYTES)).into()), Path::new("/tmp"));
     }
 }

@@ -35,14 +35,12 @@ use crate::net::child;
 use crate::net::client::Client;
 use crate::net::discovery::Sources;
 use crate::net::port::{Port, PortError};
-use crate::net::stream::address_in;
+use crate::net::stream::{address_in, port_parent};
 
 /// If no runtime has connected after this time, the program probably has none.
 pub const RUNTIME_START_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time allowed for a program to exit after SIGTERM before it is killed.
 const TERMINATION_TIMEOUT: Duration = Duration::from_secs(5);
-/// Longer paths may leave no room for a socket name.
-const MAX_FOLDER_BYTES: usize = 60;
 /// Name of the port's socket in its folder.
 pub(super) const PORT: &str = "port";
 
@@ -169,7 +167,7 @@ impl Launch {
     /// # Errors
     /// [`LaunchError`].
     pub fn start(words: &[OsString], output: ChildOutput, orphans: Orphans) -> Result<Self, LaunchError> {
-        let parent = short_folder();
+        let parent = port_parent();
         let folder = tempfile::Builder::new().prefix("dn-top-").tempdir_in(&parent);
         let folder = folder.map_err(|reason| LaunchError::Folder { folder: parent, reason })?;
         // The resumer takes over after the port is closed, so it must be dropped after the port.
@@ -272,12 +270,6 @@ impl Drop for Launch {
         }
         self.connecting.abort();
     }
-}
-
-fn short_folder() -> PathBuf {
-    let usual = std::env::temp_dir();
-    let bytes = usual.as_os_str().as_encoded_bytes();
-    if bytes.len() > MAX_FOLDER_BYTES || bytes.iter().any(|byte| b",;".contains(byte)) { "/tmp".into() } else { usual }
 }
 
 fn streams(output: ChildOutput) -> (Stdio, Stdio) {

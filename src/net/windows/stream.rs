@@ -47,6 +47,11 @@ pub fn address_in(folder: &Path, name: &str) -> PathBuf {
     PathBuf::from(format!("{PIPES}{}-{name}", folder.trim_matches('-')))
 }
 
+/// Returns a folder in which a folder for a temporary port can be created. Any will do: [`address_in`] makes a valid name of its path.
+pub fn port_parent() -> PathBuf {
+    std::env::temp_dir()
+}
+
 /// Returns the form of an address used in `DOTNET_DiagnosticPorts`, to which the runtime prepends the directory of pipes.
 pub fn port_name(address: &Path) -> &Path {
     pipe_name(address).map_or(address, Path::new)

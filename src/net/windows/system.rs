@@ -10,6 +10,11 @@ use winsafe::{ConvertStringSidToSid, FILETIME, GetSystemTimes, HPROCESS, HPROCES
 /// Nanoseconds per unit of a file time.
 const FILE_TIME_NS: u64 = 100;
 
+/// The modules of the process changed while they were listed: to be tried again (`ERROR_BAD_LENGTH`, `CreateToolhelp32Snapshot`).
+const BAD_LENGTH: u32 = 24;
+/// Maximum number of attempts: a process that is starting loads one module after the other.
+const MAX_SNAPSHOTS: usize = 16;
+
 /// Converts a Windows error to an error of the standard library.
 pub(super) fn failed(error: co::ERROR) -> io::Error {
     io::Error::from_raw_os_error(error.raw().cast_signed())
@@ -24,7 +29,9 @@ pub(super) fn thread_counts() -> HashMap<u32, u32> {
 /// Whether a library with this file name is loaded into a process (Tool Help Library, `MODULEENTRY32`).
 pub(super) fn has_module(pid: u32, name: &str) -> bool {
     let modules = co::TH32CS::SNAPMODULE | co::TH32CS::SNAPMODULE32;
-    let Ok(mut list) = HPROCESSLIST::CreateToolhelp32Snapshot(modules, Some(pid)) else { return false };
+    let mut attempts = (0..MAX_SNAPSHOTS).map(|_| HPROCESSLIST::CreateToolhelp32Snapshot(modules, Some(pid)));
+    let taken = attempts.find(|taken| !matches!(taken, Err(error) if error.raw() == BAD_LENGTH));
+    let Some(Ok(mut list)) = taken else { return false };
     list.iter_modules().map_while(Result::ok).any(|module| module.szModule().eq_ignore_ascii_case(name))
 }
 
