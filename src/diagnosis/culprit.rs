@@ -80,9 +80,9 @@ fn is_own_frame(frame: &ProfileFrame) -> bool {
     frame.is_known() && frame.origin == Origin::Managed && is_own(&frame.name)
 }
 
-/// Returns whether a method is not part of .NET itself.
+/// Returns whether a method is the program's own: not part of .NET itself or of a logging library.
 pub fn is_own(method: &str) -> bool {
     // Code without names yet is represented by its address, or by its file in brackets.
-    const LIBRARY: [&str; 7] = ["System.", "Microsoft.", "Internal.", "Interop", "dynamicClass.", "0x", "["];
+    const LIBRARY: [&str; 8] = ["System.", "Microsoft.", "Windows.", "Internal.", "Interop", "dynamicClass", "0x", "["];
     !is_logger(method) && !LIBRARY.iter().any(|start| method.starts_with(start))
 }

@@ -261,6 +261,8 @@ fn only_application_methods_are_own_code() {
         ("Shop.Orders.Check", true),
         ("Systems.Run", true),
         ("System.String.Concat", false),
+        ("Windows.Foundation.Uri.ToString", false),
+        ("Serilog.Log.Write", false),
         ("0x7f3a1008", false),
         // A file whose methods have no names yet.
         ("[System.Net.Sockets.dll]", false),

@@ -7,6 +7,7 @@ use crate::analysis::Origin;
 use crate::app::action::Action;
 use crate::app::tabs::Look;
 use crate::app::{FlameBox, FlameGraph, Tab};
+use crate::diagnosis::is_own;
 use crate::model::{Count, Percent};
 
 use super::super::canvas::{Canvas, below, width};
@@ -68,7 +69,7 @@ fn style(canvas: &Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, place: Fl
         flames.waits
     } else if let Some(style) = native(flames, frame.origin) {
         style
-    } else if is_framework(&frame.name) || !frame.is_known() {
+    } else if !is_own(&frame.name) || !frame.is_known() {
         flames.library[line]
     } else {
         flames.own[line]
@@ -84,11 +85,6 @@ fn native(flames: &Flames, origin: Origin) -> Option<Style> {
         Origin::Kernel => Some(flames.kernel),
         Origin::Managed | Origin::Stub | Origin::Unknown => None,
     }
-}
-
-/// Whether a method belongs to the framework rather than to the program.
-fn is_framework(name: &str) -> bool {
-    ["System.", "Microsoft.", "Interop", "Internal.", "dynamicClass", "Windows."].iter().any(|start| name.starts_with(start))
 }
 
 /// Describes the selected frame, and draws the color legend.
