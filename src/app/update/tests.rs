@@ -11,6 +11,7 @@ mod health;
 mod heap;
 mod keys;
 mod leaving;
+mod listing;
 mod mouse;
 mod processes;
 mod programs;
