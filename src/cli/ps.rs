@@ -93,6 +93,9 @@ pub(super) async fn info(host: &Host, target: &str, json: bool) -> Result<Exit, 
     let limit = CpuLimit::lowest(&limits);
     if json {
         print::json(&InfoDocument::new(&process, limit))?;
+    }
+    // There are no facts about a process that has ended.
+    if json || process.is_stale_socket() {
         return check_answered(&process);
     }
     print::text(|out| {
@@ -113,15 +116,18 @@ pub(super) async fn info(host: &Host, target: &str, json: bool) -> Result<Exit, 
     check_answered(&process)
 }
 
-/// Returns an error if the runtime was queried without success; the facts from /proc are printed in any case.
+/// Returns an error if the runtime was queried without success; the facts from /proc are printed in any case. A socket whose process has ended is
+/// no target.
 fn check_answered(process: &Process) -> Result<Exit, Failure> {
+    let failed = |exit, reason| Err(Failure::new(exit, anyhow::anyhow!("{}: {reason}", display_name(process))));
     match &process.contact {
+        Contact::Trouble { kind: Trouble::Stale, reason } => failed(Exit::NoTarget, reason),
         Contact::Trouble { kind: Trouble::Slow | Trouble::Refused | Trouble::Timeout | Trouble::Unsupported, reason } => {
-            Err(anyhow::anyhow!("{}: {reason}", display_name(process)).into())
+            failed(Exit::Failed, reason)
         }
-        Contact::Trouble { kind: Trouble::Denied | Trouble::Stale | Trouble::Unverified | Trouble::Disabled, .. }
-        | Contact::Unknown
-        | Contact::Ok => Ok(Exit::Done),
+        Contact::Trouble { kind: Trouble::Denied | Trouble::Unverified | Trouble::Disabled, .. } | Contact::Unknown | Contact::Ok => {
+            Ok(Exit::Done)
+        }
     }
 }
 

@@ -185,6 +185,7 @@ impl Directory {
                 }
                 Ok(row)
             }
+            Err(Cause::Peer(why)) if why.is_not_a_socket() => Err(TargetError::NotASocket(path.to_owned())),
             Err(cause) => {
                 let key = claimed.unwrap_or(ProcessKey { pid: 0, started: 0 });
                 let endpoint = Endpoint { key, socket: socket.clone() };

@@ -38,6 +38,9 @@ pub enum TargetError {
     /// The path does not exist.
     #[error("there is no socket {}", SafeText::from_path(.0))]
     NoSocket(PathBuf),
+    /// The path is that of something else, such as a recorded file.
+    #[error("{} is not a socket: `dn-top ps` lists processes, and `dn-top open FILE` and `dn-top stats FILE` read a recorded file", SafeText::from_path(.0))]
+    NotASocket(PathBuf),
     /// Whether the path exists cannot be determined.
     #[error("the socket {} cannot be inspected: {reason}", SafeText::from_path(.path))]
     Hidden {

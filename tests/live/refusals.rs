@@ -36,6 +36,28 @@ fn non_dotnet_process_is_rejected() {
 }
 
 #[test]
+fn path_that_is_not_a_socket_with_a_listener_is_rejected() {
+    let place = folder();
+    let at = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("file"), "").unwrap();
+    fs::create_dir(at("folder")).unwrap();
+    // Opening it would block: it has no writer.
+    rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), rustix::fs::Mode::RUSR).unwrap();
+    drop(std::os::unix::net::UnixListener::bind(at("dead")).unwrap());
+    for (name, words) in [
+        ("file", "/file is not a socket: "),
+        ("folder", "/folder is not a socket: "),
+        ("pipe", "/pipe is not a socket: "),
+        ("dead", "no process listens on this socket: the process has ended"),
+        ("missing", "there is no socket /"),
+    ] {
+        for output in every_command(&at(name)).chain([run(&["info", &at(name)])]) {
+            output.assert_refused(3, words);
+        }
+    }
+}
+
+#[test]
 fn ambiguous_or_unknown_name_is_rejected() {
     let Some(net9) = runtimes::net9() else { return };
     let programs = [(); 2].map(|()| net9.program("known").start());
@@ -54,7 +76,10 @@ fn stale_socket_of_killed_process_is_reported() {
     let (pid, socket) = (program.pid().to_string(), program.socket());
     program.signal(Signal::KILL);
     program.wait();
-    run(&["trace", socket.to_str().unwrap()]).assert_refused(3, "no process listens on this socket: the process has ended");
+    let target = socket.to_str().unwrap();
+    for output in every_command(target).chain([run(&["info", target])]) {
+        output.assert_refused(3, "no process listens on this socket: the process has ended");
+    }
     // It is listed if its folder is searched.
     let beside = |words: &[&str]| Invocation::new(words).env("TMPDIR", program.folder()).run();
     let listed = || {

@@ -57,3 +57,10 @@ pub enum PeerError {
         actual: u64,
     },
 }
+
+impl PeerError {
+    /// Whether there is something other than a socket at the path.
+    pub(in crate::net) fn is_not_a_socket(&self) -> bool {
+        matches!(self, Self::NotASocket)
+    }
+}

@@ -45,6 +45,13 @@ pub enum PeerError {
     },
 }
 
+impl PeerError {
+    /// Whether the path is that of something other than a pipe.
+    pub(in crate::net) fn is_not_a_socket(&self) -> bool {
+        matches!(self, Self::NotAPipe)
+    }
+}
+
 /// Identifies a pipe under different spellings of its path.
 #[derive(Debug, Clone)]
 pub(super) struct SocketIdentity {
