@@ -16,7 +16,7 @@ use crate::model::{Bytes, Count, Counted, SafeText};
 struct Document {
     before: Heap,
     after: Heap,
-    /// Types whose number of objects changed, the largest growth first.
+    /// Types whose number of objects or bytes changed, the largest growth in bytes first.
     types: Vec<Type>,
     /// Number of further types that changed.
     other_types: usize,

@@ -49,7 +49,8 @@ pub fn remove_stale_sockets(directory: &Path) -> io::Result<RemovedSockets> {
     for name in names {
         match remove(&directory, &name) {
             Ok(Removal::Removed) => found.removed += 1,
-            Ok(Removal::NotStale) => {}
+            // Something else removed it first.
+            Ok(Removal::NotStale) | Err(Errno::NOENT) => {}
             Ok(Removal::Kept) | Err(_) => found.kept += 1,
         }
     }
@@ -80,8 +81,9 @@ fn remove(directory: &OwnedFd, name: &str) -> Result<Removal, Errno> {
         _ => return Ok(Removal::NotStale),
     }
     let made = SystemTime::UNIX_EPOCH + Duration::from_secs(facts.st_mtime.try_into().unwrap_or(0));
-    let is_young = SystemTime::now().duration_since(made).is_ok_and(|age| age < MIN_AGE);
-    if is_young {
+    // If the clock was set back, the age is unknown.
+    let is_old = SystemTime::now().duration_since(made).is_ok_and(|age| age >= MIN_AGE);
+    if !is_old {
         return Ok(Removal::Kept);
     }
     let now = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -99,10 +101,10 @@ mod tests {
 
     use super::*;
 
-    fn make_old(path: &Path) {
-        let hour = SystemTime::now() - Duration::from_secs(3600);
-        let hour = rustix::fs::Timespec { tv_sec: hour.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs() as i64, tv_nsec: 0 };
-        let times = rustix::fs::Timestamps { last_access: hour, last_modification: hour };
+    fn set_age(path: &Path, seconds: i64) {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs() as i64;
+        let made = rustix::fs::Timespec { tv_sec: now - seconds, tv_nsec: 0 };
+        let times = rustix::fs::Timestamps { last_access: made, last_modification: made };
         rustix::fs::utimensat(rustix::fs::CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW).unwrap();
     }
 
@@ -118,17 +120,18 @@ mod tests {
             "dotnet-diagnostic-6-6-socket", // a link to one that is dead
             "dotnet-diagnostic-07-7-socket",
             "clr-debug-pipe-1-1-in",
+            "dotnet-diagnostic-8-8-socket", // the clock was set back since
         ];
-        for name in dead.iter().chain([&kept[1], &kept[4], &kept[5]]) {
+        for name in dead.iter().chain([&kept[1], &kept[4], &kept[5], &kept[6]]) {
             drop(UnixListener::bind(path(name)).unwrap());
         }
         let _listener = UnixListener::bind(path(kept[0])).unwrap();
         fs::write(path(kept[2]), "").unwrap();
         std::os::unix::fs::symlink(path(kept[4]), path(kept[3])).unwrap();
         for name in dead.iter().chain(&kept).filter(|name| **name != kept[1]) {
-            make_old(&path(name));
+            set_age(&path(name), if *name == kept[6] { -3600 } else { 3600 });
         }
-        assert_eq!(remove_stale_sockets(place.path()).unwrap(), RemovedSockets { removed: 2, kept: 1 });
+        assert_eq!(remove_stale_sockets(place.path()).unwrap(), RemovedSockets { removed: 2, kept: 2 });
         let mut left: Vec<_> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         let mut expected = kept.map(str::to_owned).to_vec();
         left.sort();
