@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use super::access::Access;
 use super::answer::{reply_after, unexpected_reply};
@@ -243,8 +243,8 @@ impl Client {
     }
 
     /// Stops a trace session, over a separate connection. The session's stream must be read until it ends: the runtime writes the rundown to it
-    /// before it replies here. A session whose stream has ended must not be stopped: its id may have been reused by another session. Stopping a
-    /// session with meters may be delayed by up to three seconds, until their first collection is over.
+    /// before it replies here. A session whose stream has ended must not be stopped: its id may have been reused by another session. The stop is
+    /// not sent before the session is [stoppable](Self::until_stoppable).
     ///
     /// # Errors
     /// [`ExchangeError`]; [`Cause::Busy`] when another command, such as a dump, did not finish within [`STOP_TIMEOUT`].
@@ -252,8 +252,26 @@ impl Client {
         if self.legacy {
             return self.in_legacy(CommandCode::StopTracing, STOP_TIMEOUT, &LegacyRequest::Stop(session)).await.map(drop);
         }
-        sleep_until(self.meters.stop_time(session, Instant::now())).await;
+        self.until_stoppable(session).await;
+        self.meters.collected(session);
         self.send_without_fallback(Command::StopTracing { session }, STOP_TIMEOUT).await
+    }
+
+    /// Waits until a session can be stopped without harm to the target. With meters, that may take until their first collection is over, see
+    /// [`meters_collected`](Self::meters_collected): usually up to the interval of the meters, and half a minute longer if the target does not
+    /// respond.
+    pub async fn until_stoppable(&self, session: SessionId) {
+        self.meters.until_stoppable(session).await;
+    }
+
+    /// Notes that the stream of a session shows that meters are enabled in the target.
+    pub fn meters_enabled(&self, session: SessionId) {
+        self.meters.enabled(session, Instant::now());
+    }
+
+    /// Notes that the stream of a session contains the end of a collection of meters.
+    pub fn meters_collected(&self, session: SessionId) {
+        self.meters.collected(session);
     }
 
     async fn in_legacy(&self, code: CommandCode, limit: Duration, request: &LegacyRequest) -> Result<Session, ExchangeError> {

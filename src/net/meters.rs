@@ -5,13 +5,18 @@
 //! code that runs for the first time creates event sources. A stop during it deadlocks: it never completes, no other request is answered, and code
 //! that creates an event source blocks forever. Seen on 9.0.7 and 10.0.14: with an interval of 1 s nearly every stop between 0.85 and 1 s after the
 //! start did this, none in the first 0.4 s and none after 1.1 s.
+//!
+//! A target that gets little processor time takes longer. So a stop waits for the event at the end of a collection, and relies on the time only
+//! where no event shows that there are meters.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use foldhash::HashMap;
-use tokio::time::Instant;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
 
 use crate::ipc::{SessionConfig, SessionId};
 
@@ -21,32 +26,83 @@ const INTERVAL_ARGUMENT: &str = "RefreshInterval";
 /// The default interval, and the shortest that the runtime accepts.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 const MIN_INTERVAL: Duration = Duration::from_millis(100);
-/// A stop sent this long before the first collection is handled in time, even on a busy machine.
-const MARGIN_BEFORE: Duration = Duration::from_secs(1);
-/// The first collection is over after this long.
-const MARGIN_AFTER: Duration = Duration::from_millis(1500);
+/// A stop sent this long before the first collection is handled in time, even on a machine that stands still for seconds.
+const MARGIN_BEFORE: Duration = Duration::from_secs(5);
+/// The first collection is over after this long, or there is none: a runtime without meters reports nothing.
+const MARGIN_AFTER: Duration = Duration::from_secs(5);
+/// The same if the event source has reported that it is enabled. If its first collection is not over by then, the process hardly runs.
+const MARGIN_AFTER_ENABLED: Duration = Duration::from_secs(30);
 
-/// Sessions with meters of a process, and the time span in which their first collection may be running.
+/// Sessions with meters of a process whose first collection may still be to come.
 #[derive(Debug, Default)]
-pub(super) struct MeterSessions(Mutex<HashMap<SessionId, Range<Instant>>>);
+pub(super) struct MeterSessions {
+    sessions: Mutex<HashMap<SessionId, MeterSession>>,
+    collected: Notify,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct MeterSession {
+    interval: Duration,
+    /// When the start of the session was sent, and answered.
+    sent: Instant,
+    answered: Instant,
+    /// When the event source was first seen to be enabled: in a process that is suspended at startup, that is much later.
+    enabled: Option<Instant>,
+}
+
+impl MeterSession {
+    /// Returns the time span in which the first collection may be running.
+    fn first_collection(&self) -> Range<Instant> {
+        let from = (self.sent + self.interval).checked_sub(MARGIN_BEFORE).unwrap_or(self.sent);
+        let (enabled, margin) = self.enabled.map_or((self.answered, MARGIN_AFTER), |enabled| (enabled, MARGIN_AFTER_ENABLED));
+        from..enabled + self.interval + margin
+    }
+}
 
 impl MeterSessions {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, MeterSession>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Records a session whose start was sent and answered at these times. Session ids are reused.
     pub(super) fn started(&self, id: SessionId, config: &SessionConfig, sent: Instant, answered: Instant) {
-        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match interval(config) {
-            Some(interval) => {
-                let from = (sent + interval).checked_sub(MARGIN_BEFORE).unwrap_or(sent);
-                sessions.insert(id, from..answered + interval + MARGIN_AFTER)
-            }
-            None => sessions.remove(&id),
+            Some(interval) => self.lock().insert(id, MeterSession { interval, sent, answered, enabled: None }),
+            None => self.lock().remove(&id),
         };
     }
 
-    /// Returns when a session may be stopped, if a stop is requested now.
-    pub(super) fn stop_time(&self, id: SessionId, now: Instant) -> Instant {
-        let first = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-        first.filter(|first| first.contains(&now)).map_or(now, |first| first.end)
+    /// Records that the event source is enabled in the target.
+    pub(super) fn enabled(&self, id: SessionId, now: Instant) {
+        if let Some(session) = self.lock().get_mut(&id) {
+            session.enabled.get_or_insert(now);
+        }
+    }
+
+    /// Records that a collection is over, or that the session is.
+    pub(super) fn collected(&self, id: SessionId) {
+        if self.lock().remove(&id).is_some() {
+            self.collected.notify_waiters();
+        }
+    }
+
+    /// Waits until a session may be stopped.
+    pub(super) async fn until_stoppable(&self, id: SessionId) {
+        loop {
+            let mut collected = pin!(self.collected.notified());
+            collected.as_mut().enable();
+            let Some(time) = self.stop_time(id, Instant::now()) else { return };
+            tokio::select! {
+                () = collected => {}
+                () = sleep_until(time) => {}
+            }
+        }
+    }
+
+    /// Returns when a session may be stopped, as far as is known; `None` if at once.
+    fn stop_time(&self, id: SessionId, now: Instant) -> Option<Instant> {
+        let first = self.lock().get(&id)?.first_collection();
+        first.contains(&now).then_some(first.end)
     }
 }
 
@@ -74,25 +130,60 @@ mod tests {
         let start = Instant::now();
         let at = |ms: u64| start + Duration::from_millis(ms);
         for (name, arguments, stop, expected) in [
-            (SOURCE, "SessionId=a;Metrics=b;RefreshInterval=1", 0, 2600),
-            (SOURCE, "SessionId=a;Metrics=b;RefreshInterval=2", 999, 999),
-            (SOURCE, "SessionId=a;Metrics=b;RefreshInterval=2", 1000, 3600),
-            (SOURCE, "RefreshInterval=1", 2599, 2600),
-            (SOURCE, "RefreshInterval=1", 2600, 2600),
-            (SOURCE, "RefreshInterval=10", 8900, 8900),
-            (SOURCE, "RefreshInterval=10", 9600, 11_600),
-            (SOURCE, "", 700, 2600),
+            (SOURCE, "SessionId=a;Metrics=b;RefreshInterval=1", 0, 6100),
+            (SOURCE, "SessionId=a;Metrics=b;RefreshInterval=6", 999, 999),
+            (SOURCE, "SessionId=a;Metrics=b;RefreshInterval=6", 1000, 11_100),
+            (SOURCE, "RefreshInterval=1", 6099, 6100),
+            (SOURCE, "RefreshInterval=1", 6100, 6100),
+            (SOURCE, "RefreshInterval=10", 4900, 4900),
+            (SOURCE, "RefreshInterval=10", 9600, 15_100),
+            (SOURCE, "", 700, 6100),
             // The runtime takes anything that is too small or not a number as the minimum.
-            (SOURCE, "RefreshInterval=-1", 0, 1700),
-            (SOURCE, "RefreshInterval=NaN", 0, 1700),
-            (SOURCE, "RefreshInterval=1e300", 700, 1700),
+            (SOURCE, "RefreshInterval=-1", 0, 5200),
+            (SOURCE, "RefreshInterval=NaN", 0, 5200),
+            (SOURCE, "RefreshInterval=1e300", 700, 5200),
             (SOURCE, "RefreshInterval=90000", 700, 700),
             ("System.Runtime", "EventCounterIntervalSec=1", 700, 700),
         ] {
             let (sessions, id) = (MeterSessions::default(), SessionId(7));
             sessions.started(id, &config(name, arguments), at(0), at(100));
-            assert_eq!(sessions.stop_time(id, at(stop)), at(expected), "{name} {arguments} {stop}");
+            assert_eq!(sessions.stop_time(id, at(stop)).unwrap_or(at(stop)), at(expected), "{name} {arguments} {stop}");
         }
+    }
+
+    /// The target stands still for longer than a collection ever takes.
+    #[tokio::test(start_paused = true)]
+    async fn stop_waits_for_the_first_collection_of_a_slow_target() {
+        let (sessions, id, start) = (MeterSessions::default(), SessionId(7), Instant::now());
+        let stops_after = async |begin: u64, collected: Option<u64>| {
+            let wait = async {
+                tokio::time::sleep(Duration::from_secs(begin)).await;
+                sessions.until_stoppable(id).await;
+            };
+            let collect = async {
+                if let Some(seconds) = collected {
+                    tokio::time::sleep(Duration::from_secs(seconds)).await;
+                    sessions.collected(id);
+                }
+            };
+            let begun = Instant::now();
+            tokio::join!(wait, collect);
+            begun.elapsed().as_secs()
+        };
+        sessions.started(id, &config(SOURCE, ""), start, start);
+        sessions.enabled(id, start);
+        assert_eq!(stops_after(1, Some(20)).await, 20);
+        assert_eq!(stops_after(0, None).await, 0, "it has been collected");
+        // The event may be lost.
+        let start = Instant::now();
+        sessions.started(id, &config(SOURCE, ""), start, start);
+        sessions.enabled(id, start);
+        assert_eq!(stops_after(1, None).await, 31);
+        // A process that was suspended enables the source late.
+        let start = Instant::now();
+        sessions.started(id, &config(SOURCE, ""), start, start);
+        sessions.enabled(id, start + Duration::from_secs(60));
+        assert_eq!(stops_after(10, Some(62)).await, 62);
     }
 
     #[test]
@@ -100,6 +191,6 @@ mod tests {
         let (sessions, id, now) = (MeterSessions::default(), SessionId(7), Instant::now());
         sessions.started(id, &config(SOURCE, ""), now, now);
         sessions.started(id, &config("System.Runtime", ""), now, now);
-        assert_eq!(sessions.stop_time(id, now + DEFAULT_INTERVAL), now + DEFAULT_INTERVAL);
+        assert_eq!(sessions.stop_time(id, now + DEFAULT_INTERVAL), None);
     }
 }

@@ -5,7 +5,7 @@ mod blocks;
 mod tests;
 
 use super::frame::{Format, Frame, footer, frame, prologue};
-use super::{BlockKind, DecodeError, Problem, ProblemKind, ScannedBlocks, Sink, TraceHeader};
+use super::{BlockKind, DecodeError, Metadata, Problem, ProblemKind, ScannedBlocks, Sink, TraceHeader};
 
 use blocks::Blocks;
 
@@ -132,6 +132,11 @@ impl Decoder {
     /// Returns the number of bytes up to the end of the last complete block.
     pub fn complete_bytes(&self) -> u64 {
         self.whole
+    }
+
+    /// Returns all metadata records so far, in the order of the stream. The first one stands for undefined IDs.
+    pub fn metadata(&self) -> &[Metadata] {
+        self.blocks.metadata_records()
     }
 
     /// Returns the largest metadata ID defined in the stream, 0 if there is none.

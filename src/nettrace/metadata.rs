@@ -106,6 +106,11 @@ impl Table {
         &self.records[index as usize]
     }
 
+    /// Returns all records by index.
+    pub(super) fn records(&self) -> &[Metadata] {
+        &self.records
+    }
+
     /// Returns the largest ID ever defined, 0 if there is none.
     pub(super) fn largest_id(&self) -> u32 {
         self.largest

@@ -215,6 +215,9 @@ impl Source {
                 Work::Chunk(chunk, _) => self.backlog.queue().empty.push(chunk),
                 Work::InFile(_) => {}
             }
+            if let Some(session) = &self.session {
+                session.examine(&decoder);
+            }
             if let Err(CountError::Undecodable(error)) = &outcome
                 && !matches!(error, DecodeError::Version(_))
                 && let Some(session) = self.session.take()

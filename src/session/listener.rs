@@ -84,6 +84,11 @@ fn listen(mut stream: EventStream<BlockingStream>, sink: &Mutex<dyn Sink + Send>
     // `dyn Sink` shares the decoder instantiation that reads files.
     let lock = || sink.lock().unwrap_or_else(PoisonError::into_inner);
     let mut decoder = Decoder::new(Limits::LIVE);
-    stream.feed_all(|bytes| decoder.feed(bytes, &mut (&mut *lock() as &mut dyn Sink)));
+    let session = Arc::clone(stream.session());
+    stream.feed_all(|bytes| {
+        decoder.feed(bytes, &mut (&mut *lock() as &mut dyn Sink))?;
+        session.examine(&decoder);
+        Ok(())
+    });
     decoder.finish(&mut (&mut *lock() as &mut dyn Sink))
 }

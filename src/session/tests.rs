@@ -32,6 +32,7 @@ mod joint;
 mod limits;
 #[cfg(target_os = "linux")]
 mod linux;
+mod meters;
 
 /// Time limit of each step, for a busy machine.
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);

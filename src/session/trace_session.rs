@@ -9,7 +9,7 @@
 //! still holds the connection.
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -19,13 +19,14 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::plan::StartError;
+use crate::clr::METRICS_PROVIDER;
 use crate::ipc::{Downgrade, SessionConfig, SessionId};
 use crate::model::{Bytes, Trouble};
 use crate::net::ExchangeError;
 use crate::net::client::{Client, Session};
 use crate::net::log;
 use crate::net::stream::{self, BlockingStream, Closer, Stream};
-use crate::nettrace::DecodeError;
+use crate::nettrace::{DecodeError, Decoder};
 
 /// Maximum size of one read of a stream. Larger buffers gain nothing measurable, and freeing the first of them makes glibc raise the size up
 /// to which it keeps freed memory instead of returning it.
@@ -101,6 +102,8 @@ pub(super) struct TraceSession {
     before: OnceLock<u64>,
     cut: OnceLock<Cut>,
     ended: watch::Sender<bool>,
+    /// Number of metadata records of the stream that were examined.
+    examined: AtomicUsize,
 }
 
 /// Event stream of a session. It must be read continuously; dropping it closes the connection.
@@ -134,6 +137,7 @@ impl TraceSession {
             before: OnceLock::new(),
             cut: OnceLock::new(),
             ended: watch::Sender::new(false),
+            examined: AtomicUsize::new(0),
         });
         let watched = Arc::clone(&this);
         tokio::spawn(async move {
@@ -158,8 +162,31 @@ impl TraceSession {
         *self.ended.borrow()
     }
 
-    /// Stops the session and waits for the end of its stream, which must be read until then. Returns the error if the request failed.
+    /// Examines what was decoded of the stream so far. A runtime writes the metadata of an event just before the first one.
+    pub(super) fn examine(&self, decoder: &Decoder) {
+        let records = decoder.metadata();
+        let examined = self.examined.swap(records.len(), Ordering::Relaxed);
+        for record in records.iter().skip(examined).filter(|record| record.provider == METRICS_PROVIDER) {
+            match record.name.as_str() {
+                "InitialInstrumentEnumerationComplete" | "CollectionStart" => self.client.meters_enabled(self.id),
+                "CollectionStop" => self.client.meters_collected(self.id),
+                _ => {}
+            }
+        }
+    }
+
+    /// Waits until a stop does no harm to the target. The limits of a stop apply from then on.
+    async fn until_stoppable(&self) {
+        tokio::select! {
+            () = self.ended() => {}
+            () = self.client.until_stoppable(self.id) => {}
+        }
+    }
+
+    /// Stops the session and waits for the end of its stream, which must be read, and [examined](Self::examine), until then. Returns the error if
+    /// the request failed.
     pub(super) async fn stop(&self, limit: StopLimit) -> Option<ExchangeError> {
+        self.until_stoppable().await;
         let deadline = Instant::now() + limit.time;
         let refusal = self.request_stop(limit).await;
         let deadline = if refusal.is_some() { deadline.min(Instant::now() + AFTER_REFUSAL) } else { deadline };
@@ -175,6 +202,7 @@ impl TraceSession {
 
     /// Requests the stop and waits for the answer, the end of the stream, or the time limit. Returns the error if the request failed.
     pub(super) async fn request_stop(&self, limit: StopLimit) -> Option<ExchangeError> {
+        self.until_stoppable().await;
         // From now on, whether or not the runtime has received the request.
         let before = *self.before.get_or_init(|| self.received.load(Ordering::Relaxed));
         self.most.fetch_min(before.saturating_add(before / 4).saturating_add(limit.bytes), Ordering::Relaxed);
@@ -275,6 +303,11 @@ impl EventStream {
 }
 
 impl EventStream<BlockingStream> {
+    /// The session of the stream.
+    pub(super) fn session(&self) -> &Arc<TraceSession> {
+        &self.end.0
+    }
+
     /// Feeds everything until the stream ends. The session is cut if the bytes cannot be decoded.
     pub(super) fn feed_all(&mut self, mut feed: impl FnMut(&[u8]) -> Result<(), DecodeError>) {
         let mut buffer = vec![0; CHUNK];

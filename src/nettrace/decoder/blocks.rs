@@ -66,6 +66,10 @@ impl Blocks {
         self.trace.as_ref()
     }
 
+    pub(super) fn metadata_records(&self) -> &[Metadata] {
+        self.context.metadata.records()
+    }
+
     pub(super) fn largest_metadata_id(&self) -> u32 {
         self.context.metadata.largest_id()
     }

@@ -323,7 +323,10 @@ impl OpenSession {
 
     fn take(&mut self, read: io::Result<usize>) -> Result<(), DecodeError> {
         match read {
-            Ok(count @ 1..) => self.decoder.feed(&self.buffer[..count], &mut (&mut self.tally as &mut dyn Sink))?,
+            Ok(count @ 1..) => {
+                self.decoder.feed(&self.buffer[..count], &mut (&mut self.tally as &mut dyn Sink))?;
+                self.session.examine(&self.decoder);
+            }
             Ok(0) | Err(_) => self.ended = true,
         }
         Ok(())
@@ -338,6 +341,7 @@ impl OpenSession {
                     session.cut(Cut::Undecodable(error));
                     break;
                 }
+                session.examine(&decoder);
             }
             drop(stream);
         };

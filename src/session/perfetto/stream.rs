@@ -140,7 +140,11 @@ impl Stream {
 
 /// Converts a stream, blocking until it ends.
 fn convert(mut stream: EventStream<BlockingStream>, session: &TraceSession, mut converter: Converter) {
-    stream.feed_all(|bytes| converter.feed(bytes));
+    stream.feed_all(|bytes| {
+        converter.feed(bytes)?;
+        session.examine(&converter.decoder);
+        Ok(())
+    });
     // Ends the session now, although conversion may still have work to do.
     drop(stream);
     converter.finish(session);
