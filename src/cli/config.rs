@@ -11,6 +11,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use clap::ArgMatches;
 use clap::builder::{Arg, ArgAction, Command};
 use clap::error::ErrorKind;
 use toml::Spanned;
@@ -62,6 +63,13 @@ pub(super) fn with_defaults(command: Command, overrides: &OptionSet) -> Result<(
         let line = text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
         Failure::usage(format!("{name}:{line}: {}", SafeText::new(&what)))
     })
+}
+
+/// # Errors
+/// Two options of the configuration file that apply to these arguments exclude each other: one line that names the file.
+pub(super) fn check(matches: &ArgMatches, command: &Command) -> Result<(), Failure> {
+    let (Some(path), Some(why)) = (path(), overrides::contradiction(command, matches)) else { return Ok(()) };
+    Err(Failure::usage(format!("{}: {why}", SafeText::from_path(&path))))
 }
 
 fn read(path: &Path) -> io::Result<String> {

@@ -98,6 +98,7 @@ fn run() -> Result<Exit, Failure> {
         Err(error) => error.exit(),
     };
     dashboard.settings = settings;
+    config::check(&matches, &Arguments::command())?;
     if let Some(command) = &command {
         options::check(command, &matches)?;
     }

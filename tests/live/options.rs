@@ -217,6 +217,9 @@ fn config_file_sets_defaults_and_errors_are_one_line() {
     let refused = |why: &str| run(&["ps"]).assert_refused(2, &format!("{}{why}", file.display()));
     fs::write(&file, "# mine\nrefrsh = '2s'\n").unwrap();
     refused(":2: unknown option 'refrsh'; did you mean 'refresh'?");
+    fs::write(&file, "[trace]\nflight = '64MB'\nmax-size = '1MB'\n").unwrap();
+    let words = format!("{}: [trace] flight and max-size exclude each other: remove one of them", file.display());
+    run(&["--demo", "trace", "OrderService"]).assert_refused(2, &words);
     fs::write(&file, [0xff, 0xfe]).unwrap();
     cannot(": stream did not contain valid UTF-8");
     fs::write(&file, " ".repeat(70_000)).unwrap();

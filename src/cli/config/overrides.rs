@@ -3,9 +3,9 @@
 
 use std::ffi::OsString;
 
+use clap::ArgMatches;
 use clap::builder::{Arg, ArgAction, Command};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Id};
 
 use crate::cli::args;
 use crate::model::TraceFormat;
@@ -89,10 +89,9 @@ pub(in crate::cli) fn conflicting(root: &Command, matches: &ArgMatches, parsed: 
     loop {
         let has_source = |option: &&Arg, source| matches.value_source(option.get_id().as_str()) == Some(source);
         let given: Vec<_> = command.get_arguments().filter(|option| has_source(option, ValueSource::CommandLine)).collect();
-        let refused = |one: &Arg, id: &Id| command.get_arg_conflicts_with(one).iter().any(|other| other.get_id() == id);
         for default in command.get_arguments().filter(|option| has_source(option, ValueSource::DefaultValue)) {
             let Some(name) = default.get_long() else { continue };
-            let is_refused = given.iter().any(|given| refused(given, default.get_id()) || refused(default, given.get_id()));
+            let is_refused = given.iter().any(|given| exclude_each_other(command, given, default));
             if is_refused || is_inner && parsed.is_some_and(|parsed| inapplicable(parsed).contains(&name)) {
                 overrides.add(&path.join(" "), name);
             }
@@ -101,6 +100,51 @@ pub(in crate::cli) fn conflicting(root: &Command, matches: &ArgMatches, parsed: 
         let Some(found) = command.find_subcommand(name) else { return overrides };
         path.push(name.to_owned());
         (command, matches, is_inner) = (found, inner, true);
+    }
+}
+
+fn exclude_each_other(command: &Command, one: &Arg, other: &Arg) -> bool {
+    let refuses = |one: &Arg, other: &Arg| command.get_arg_conflicts_with(one).iter().any(|refused| refused.get_id() == other.get_id());
+    refuses(one, other) || refuses(other, one)
+}
+
+/// Returns what to do about two options of the configuration file that exclude each other, if both apply. The parser does not notice it: for it,
+/// defaults are not given.
+pub(in crate::cli) fn contradiction(root: &Command, matches: &ArgMatches) -> Option<String> {
+    let (mut command, mut matches, mut path) = (root, matches, Vec::new());
+    loop {
+        let is_configured = |option: &&Arg| {
+            let id = option.get_id().as_str();
+            // The parser adds the default of a switch, when it builds the command.
+            let is_default = || match option.get_action() {
+                ArgAction::SetTrue => !matches.get_flag(id),
+                _ => matches.get_raw(id).into_iter().flatten().eq(option.get_default_values().iter().map(|default| &**default)),
+            };
+            matches.value_source(id) == Some(ValueSource::DefaultValue) && !is_default()
+        };
+        let configured: Vec<_> = command.get_arguments().filter(is_configured).collect();
+        for (place, one) in configured.iter().enumerate() {
+            let Some(other) = configured[place + 1..].iter().find(|other| exclude_each_other(command, one, other)) else { continue };
+            let table = if path.is_empty() { String::new() } else { format!("[{}] ", path.join(" ")) };
+            let [one_name, other_name] = [one, other].map(|option| option.get_long().unwrap_or_default());
+            let example = [one, other].into_iter().find_map(|option| off_switch(option)).map(|word| format!(", such as {word}"));
+            return Some(format!(
+                "{table}{one_name} and {other_name} exclude each other: remove one of them, or override one on the command line{}",
+                example.unwrap_or_default()
+            ));
+        }
+        let (name, inner) = matches.subcommand()?;
+        path.push(name);
+        (command, matches) = (command.find_subcommand(name)?, inner);
+    }
+}
+
+/// Returns the word that switches an option off, see [`switched_off`].
+fn off_switch(option: &Arg) -> Option<String> {
+    let name = option.get_long()?;
+    match option.get_action() {
+        ArgAction::SetTrue => Some(format!("--{name}=false")),
+        _ => option.get_default_values().is_empty().then(|| format!("--{name}=")),
     }
 }
 
@@ -136,6 +180,9 @@ mod tests {
             let parsed = Arguments::from_arg_matches(&matches).map_err(|error| error.to_string())?.command;
             let conflicting = conflicting(&Arguments::command(), &matches, parsed.as_ref());
             if is_last || conflicting.is_empty() {
+                if let Some(why) = contradiction(&Arguments::command(), &matches) {
+                    return Err(why);
+                }
                 return parsed.ok_or_else(|| "no command".to_owned());
             }
             overrides.extend(conflicting);
@@ -178,6 +225,28 @@ mod tests {
     }
 
     #[test]
+    fn configured_options_that_exclude_each_other_are_refused() {
+        let config =
+            "[trace]\nflight = '64MB'\nmax-size = '1MB'\nkernel = false\nbuffer-mb = 256\n[heap]\ngcdump = true\noutput = 'a.gcdump'\n";
+        assert_eq!(
+            parse(config, "dn-top trace 7").unwrap_err(),
+            "[trace] flight and max-size exclude each other: remove one of them, or override one on the command line, such as --flight="
+        );
+        assert!(parse(config, "dn-top heap 7").unwrap_err().ends_with(", such as --output="));
+        assert!(parse("[trace]\nkernel = true\nlegacy = true", "dn-top trace 7").unwrap_err().ends_with(", such as --legacy=false"));
+        for line in ["dn-top trace 7 --flight=", "dn-top trace 7 --max-size=", "dn-top trace 7 --flight 1m", "dn-top trace 7 --kernel"] {
+            trace(config, line);
+        }
+        // These options do not apply.
+        for line in ["dn-top heap a.gcdump", "dn-top ps"] {
+            assert!(parse(config, line).is_ok(), "{line}");
+        }
+        // An option with its default value is not in conflict with another.
+        assert!(trace("[trace]\nuser-events = ['a']\nbuffer-mb = 256\nkernel = false", "dn-top trace 7").buffer_mb == 256);
+        assert!(parse("[trace]\nuser-events = ['a']\nbuffer-mb = 8", "dn-top trace 7").is_err());
+    }
+
+    #[test]
     fn configured_default_can_be_switched_off() {
         let config = "readonly = true\n[trace]\nflight = '64MB'\nkernel = true\nprofile = ['cpu']\n[export]\nformat = 'csv'\n";
         for line in ["dn-top trace 7 --flight= --kernel=false --profile=", "dn-top trace --profile '' --kernel=false --flight '' 7"] {
@@ -189,7 +258,7 @@ mod tests {
         for line in ["dn-top trace 7 --profile=", "dn-top trace 7 --profile ''"] {
             assert_eq!(trace("", line).events.profile, [""], "{line}");
         }
-        assert_eq!(trace(config, "dn-top trace 7 --profile= --profile gc-collect").events.profile, ["gc-collect"]);
+        assert_eq!(trace(config, "dn-top trace 7 --flight= --profile= --profile gc-collect").events.profile, ["gc-collect"]);
         let refused = |line: &str| parse(config, line).unwrap_err();
         assert!(refused("dn-top export a.nettrace --format=").contains("--format"));
         assert!(refused("dn-top trace 7 --kernel=maybe").contains("unexpected value 'maybe'"));
