@@ -258,20 +258,7 @@ fn perf_map_does_not_crash_suspended_runtime_in_namespace() {
     });
 }
 
-/// Stopping a session with meters while they are collected for the first time blocks the diagnostic server forever, as well as anything that
-/// creates an event source.
-#[test]
-fn stopping_meters_does_not_block_runtime() {
-    runtimes::each(runtimes::since(8, runtimes::with("work")), |runtime| {
-        for duration in ["900ms", "950ms", "1s", "1050ms"] {
-            let mut program = runtime.program("work").arg("1").arg("10").start();
-            let words = ["counters", "PID", "--counters", "System.Runtime,DnTop.Nothing", "--format", "json", "--duration", duration];
-            assert_survives(runtime, &mut program, vec![attempt(words)]);
-        }
-    });
-}
-
-/// The same from the dashboard's form.
+/// A startup hook that fails to load, from the dashboard's form.
 #[test]
 fn dashboard_form_does_not_crash_runtime() {
     runtimes::each(runtimes::since(8, runtimes::with("work")), |runtime| {

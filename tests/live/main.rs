@@ -33,6 +33,7 @@ mod cpu_waits;
 mod dashboard;
 mod exports;
 mod fatal_hooks;
+mod fatal_meters;
 mod fatal_requests;
 mod forms;
 mod heap;
