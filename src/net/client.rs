@@ -269,6 +269,11 @@ impl Client {
         self.meters.enabled(session, Instant::now());
     }
 
+    /// Notes that the stream of a session contains values of event counters.
+    pub fn counters_arrived(&self, session: SessionId) {
+        self.meters.counted(session);
+    }
+
     /// Notes that the stream of a session contains the end of a collection of meters.
     pub fn meters_collected(&self, session: SessionId) {
         self.meters.collected(session);

@@ -166,10 +166,11 @@ impl TraceSession {
     pub(super) fn examine(&self, decoder: &Decoder) {
         let records = decoder.metadata();
         let examined = self.examined.swap(records.len(), Ordering::Relaxed);
-        for record in records.iter().skip(examined).filter(|record| record.provider == METRICS_PROVIDER) {
-            match record.name.as_str() {
-                "InitialInstrumentEnumerationComplete" | "CollectionStart" => self.client.meters_enabled(self.id),
-                "CollectionStop" => self.client.meters_collected(self.id),
+        for record in records.iter().skip(examined) {
+            match (record.provider == METRICS_PROVIDER, record.name.as_str()) {
+                (true, "InitialInstrumentEnumerationComplete" | "CollectionStart") => self.client.meters_enabled(self.id),
+                (true, "CollectionStop") => self.client.meters_collected(self.id),
+                (false, "EventCounters") => self.client.counters_arrived(self.id),
                 _ => {}
             }
         }
