@@ -1,27 +1,46 @@
 //! Signals that request the end of a command.
 
 use std::io;
+use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Instant, sleep_until};
+
+/// Signals that arrive within this time are one request: `timeout` of the GNU core utilities signals its command and then its process group, which
+/// contains the command. A person needs longer to press Ctrl-C twice.
+const SAME_REQUEST: Duration = Duration::from_millis(50);
 
 /// SIGINT, SIGTERM and SIGHUP.
 #[derive(Debug)]
-pub struct Interrupts([Signal; 3]);
+pub struct Interrupts {
+    signals: [Signal; 3],
+    /// Until when further signals belong to the request in progress.
+    request_until: Option<Instant>,
+}
 
 impl Interrupts {
     /// # Errors
     /// Those of the system.
     pub fn new() -> io::Result<Self> {
-        Ok(Self([signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?]))
+        let signals = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?];
+        Ok(Self { signals, request_until: None })
     }
 
-    /// Waits for the next signal.
+    /// Waits for the next request. No request is lost if the wait is canceled.
     pub async fn next(&mut self) {
-        let Self([interrupt, terminate, hangup]) = self;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
+        let Self { signals: [interrupt, terminate, hangup], request_until } = self;
+        loop {
+            let until = *request_until;
+            tokio::select! {
+                () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {
+                    *request_until = None;
+                    return;
+                }
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+            }
+            request_until.get_or_insert_with(|| Instant::now() + SAME_REQUEST);
         }
     }
 }

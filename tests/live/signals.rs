@@ -73,6 +73,24 @@ fn second_signal_skips_rundown() {
     });
 }
 
+/// `timeout` signals its command and then its process group, which contains the command.
+#[test]
+fn signals_at_the_same_time_are_one_request() {
+    runtimes::each(runtimes::all(), |runtime| {
+        let mut program = runtime.any().start();
+        let place = folder();
+        let running = Invocation::new(["trace", &program.pid().to_string(), "--json"]).current_dir(place.path()).start();
+        trace::wait_for_data(&running, place.path());
+        running.signal(Signal::TERM);
+        running.signal(Signal::INT);
+        let output = running.wait();
+        assert_eq!(output.code, 130, "{}", output.stderr);
+        let result: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(result["complete"], json!(true), "{runtime}: {}", output.stderr);
+        assert!(program.is_alive() && program.answers());
+    });
+}
+
 #[test]
 fn terminal_hangup_stops_recording_and_keeps_file() {
     runtimes::each(runtimes::all(), |runtime| {
