@@ -9,6 +9,7 @@ use crate::nettrace::{Event, Metadata, Value, Values};
 use crate::wire::Utf16;
 
 use super::RunningActivity;
+use super::activity_path::enclosing;
 use super::diagnostic_source::{self, RequestDetail};
 use super::http::{self, Layer, Outcome};
 
@@ -88,7 +89,8 @@ impl ActivityPairs {
             EventKind::ActivityStart => Some(ActivityStep::Began { operation, place: self.start(event, at, operation) }),
             EventKind::ActivityStop => self.stop(event, operation),
             EventKind::ActivityFailure => {
-                let ended = &mut self.places[*self.running.get(&(operation, event.activity_id()))?].outcome;
+                let place = self.place_around(operation, event)?;
+                let ended = &mut self.places[place].outcome;
                 // Kestrel sets the status of a request that ends with an unhandled exception before ASP.NET Core reports the exception, and
                 // the status arrives first: if no response has started, it is 500, or the status of a BadHttpRequestException, which is a
                 // client error (HttpProtocol.ProcessRequests, HostingApplicationDiagnostics.RequestEnd). Any other status is that of a
@@ -127,7 +129,8 @@ impl ActivityPairs {
         let (layer, RequestDetail { method, route_values, outcome }) = RequestDetail::read(event.values())?;
         let (provider, name) = layer.request()?;
         let operation = self.find_operation(provider, name.as_bytes())?;
-        let activity = &mut self.places[*self.running.get(&(operation, event.activity_id()))?];
+        let place = self.place_around(operation, event)?;
+        let activity = &mut self.places[place];
         if activity.outcome == Outcome::Unknown {
             activity.outcome = outcome;
         }
@@ -144,6 +147,12 @@ impl ActivityPairs {
             activity.has_route = values.chars().nth(MAX_SUBJECT_LENGTH).is_none();
         }
         Some(())
+    }
+
+    /// Returns the slot of the activity with the ID of an event; if there is none, of the innermost one around it: log scopes are activities, too.
+    fn place_around(&self, operation: usize, event: &Event<'_>) -> Option<usize> {
+        let id = event.activity_id();
+        std::iter::once(id).chain(enclosing(id)).find_map(|id| self.running.get(&(operation, id)).copied())
     }
 
     fn operation_of(&mut self, kind: EventKind, event: &Event<'_>) -> Option<usize> {

@@ -8,6 +8,7 @@
 
 mod activities;
 mod activity_pairs;
+mod activity_path;
 mod assemblies;
 mod clock;
 mod comparison;

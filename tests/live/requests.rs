@@ -16,6 +16,34 @@ pub(crate) fn serve(runtime: &Runtime) -> (Program, String) {
     (server, url.unwrap())
 }
 
+/// Each scope of a log is an activity within the request.
+#[test]
+fn status_is_known_if_logs_are_recorded_as_well() {
+    runtimes::each(runtimes::with("web"), |runtime| {
+        let (server, url) = serve(runtime);
+        let mut client = runtime.program("fetch").start();
+        let place = folder();
+        let file = place.path().join("a.nettrace");
+        let words = ["trace", &server.pid().to_string(), "-o", file.to_str().unwrap(), "--profile", "http", "--profile", "logs"];
+        let recording = Invocation::new(words).start();
+        recording.wait_for_stderr("recording process");
+        assert!(server.answers());
+        for command in [format!("get 3 {url}/orders/0"), format!("get 2 {url}/throw")] {
+            client.carry_out(&command);
+        }
+        recording.signal(Signal::INT);
+        assert_eq!(recording.wait().code, 130);
+        let found = Invocation::new(["http".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+        let statuses = |request: &str| {
+            let route = found["routes"].as_array().unwrap().iter().find(|route| route["request"] == request);
+            route.unwrap_or_else(|| panic!("{runtime}: {found:#}"))["statuses"].clone()
+        };
+        assert_eq!(statuses("GET /orders/{id}"), serde_json::json!({ "404": 3 }), "{runtime}");
+        assert_eq!(statuses("GET /throw"), serde_json::json!({ "500": 2 }), "{runtime}");
+        assert_eq!((&found["requests"], &found["failed"]), (&5.into(), &2.into()), "{runtime}");
+    });
+}
+
 #[test]
 fn requests_are_counted_once_with_their_status() {
     runtimes::each(runtimes::with("web"), |runtime| {
