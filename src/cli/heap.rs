@@ -86,12 +86,12 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
     if let Some(path) = arguments.file() {
         return show(path, arguments);
     }
+    let (process, client) = connect_managed(host, &arguments.source, NativeAotGap::Heap).await?;
     let can_prompt = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !arguments.yes && !can_prompt {
         let why = "walking the heap forces a full GC, which pauses the program: confirm with --yes";
         return Err(Failure::usage(why));
     }
-    let (process, client) = connect_managed(host, &arguments.source, NativeAotGap::Heap).await?;
     if !arguments.yes && !confirm(&process)? {
         print::message("canceled; the heap was not walked");
         return Ok(Exit::Done);

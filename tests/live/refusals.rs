@@ -66,7 +66,10 @@ fn ambiguous_or_unknown_name_is_rejected() {
     for program in programs {
         assert!(output.stderr.contains(&program.pid().to_string()), "{}", output.stderr);
     }
-    run(&["trace", "nobody-is-called-this"]).assert_refused(3, "there is no .NET process named 'nobody-is-called-this'");
+    // No confirmation is requested for a process that does not exist.
+    for command in ["trace", "heap"] {
+        run(&[command, "nobody-is-called-this"]).assert_refused(3, "there is no .NET process named 'nobody-is-called-this'");
+    }
 }
 
 #[test]
