@@ -4,6 +4,7 @@ mod off_cpu;
 
 use std::cmp::Reverse;
 use std::io::Write;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -19,7 +20,7 @@ use crate::clr::RUNTIME_PROVIDER;
 use crate::clr::payload::SampleLosses;
 use crate::diagnosis::Thresholds;
 use crate::model::{Count, Counted, FileContents, Percent, SafeText};
-use crate::session::{RecordedFile, read_cpu_samples};
+use crate::session::{RecordedFile, read_cpu_samples, without_idle_waits};
 use crate::sorting::CompactSort;
 
 /// Events that explain slowness beyond the samples: garbage collections, thread pool changes, exceptions and lock contention.
@@ -134,9 +135,14 @@ pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<E
     if report.samples + report.waiting == 0 {
         let file = arguments.file.display();
         match KernelSamples::from_counts(&sampled.throughput().counts()) {
+            _ if report.source == "cpu" => {
+                print::message(format_args!("{file} contains no CPU samples: the threads used too little CPU time"))
+            }
             Some(kernel) => print::message(format_args!("{file} contains no samples of the runtime, but {kernel}")),
             None => print::message(format_args!("{file} contains no samples: record with --profile cpu")),
         }
+    } else if report.samples == 0 {
+        print::message("all samples are of waiting threads: --waiting includes them");
     } else if report.unresolved > 0 {
         let samples = Counted(report.unresolved, "sample");
         print::message(format_args!("the file does not contain the names of the methods of {samples}"));
@@ -158,6 +164,9 @@ pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<E
         let file = arguments.file.display();
         print::message(format_args!("{file} contains no wait data: record with `dn-top cpu -o` or `dn-top trace --profile cpu`"));
     }
+    if arguments.waiting && report.source == "cpu" {
+        print::message("--waiting has no effect on CPU samples, which are only of running threads: --off-cpu shows what threads wait for");
+    }
     let hides = arguments.native == Frames::Hide || arguments.kernel == Frames::Hide;
     if hides && report.source != "cpu" && report.samples + report.waiting > 0 {
         print::message("no native or kernel functions to hide: all samples are of managed code");
@@ -174,19 +183,20 @@ pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<E
 fn report(sampled: &SampledMethods, cpu: Option<RecordedCpuTime>, arguments: &args::Report) -> Report {
     let source = if cpu.is_some() { "cpu" } else { "threads" };
     let own_of_none = |profile: &Profile| profile.count(SampleFilter::ALL).own_of(0).all_ns();
-    let (profile, waits, threads, hidden_ns, cut_chains, broken_chains) = match cpu {
+    let (profile, (waits, idle), threads, hidden_ns, cut_chains, broken_chains) = match cpu {
         Some(RecordedCpuTime { profile, waits, threads, cut, broken, .. }) => {
+            let waits = without_idle_waits(waits.as_ref().filter(|_| arguments.off_cpu), &profile);
             let shown = profile.without(|origin| is_hidden(origin, arguments));
             let hidden_ns = own_of_none(&shown).saturating_sub(own_of_none(&profile));
             (shown, waits, threads, hidden_ns, cut, broken)
         }
-        None => (sampled.profile(), None, Vec::new(), 0, 0, 0),
+        None => (sampled.profile(), (None, Duration::ZERO), Vec::new(), 0, 0, 0),
     };
     let off_cpu = match (arguments.off_cpu, source) {
         (false, _) => None,
         (true, "cpu") => OffCpu::of_threads(&threads).map(|off_cpu| match waits {
-            Some(waits) => {
-                let (busy, idle_ns) = waits.without_idle();
+            Some(busy) => {
+                let idle_ns = u64::try_from(idle.as_nanos()).unwrap_or(u64::MAX);
                 off_cpu.with_waits(&busy.without(|origin| is_hidden(origin, arguments)), idle_ns, arguments.count)
             }
             None => off_cpu,

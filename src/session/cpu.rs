@@ -27,7 +27,8 @@ use crate::nettrace::Sink;
 
 pub(super) use collector::{Collector, MethodNames};
 use file::CpuFile;
-pub(super) use waits::{known_wait, without_idle_waits};
+pub(super) use waits::known_wait;
+pub use waits::without_idle_waits;
 
 /// Events that identify waits for locks and GCs: the keywords `GC` and `Contention` of the runtime's provider. They have a session of their
 /// own: that of the names is verbose and would include all GC details.

@@ -45,7 +45,7 @@ mod watch;
 pub use crate::export::{Options as ExportOptions, Part as ExportPart};
 pub use client_data::{ClientDataError, client_data};
 pub use counters::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection};
-pub use cpu::{CpuError, CpuProfile, CpuRequest, profile_cpu};
+pub use cpu::{CpuError, CpuProfile, CpuRequest, profile_cpu, without_idle_waits};
 pub use cpu_sample_file::read_cpu_samples;
 pub use dump::{DumpError, Dumped, dump};
 pub use export::{Destination, ExportError, Exported, ShouldContinue, export};

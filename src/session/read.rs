@@ -75,7 +75,7 @@ pub fn read_trace(path: &Path, span: Option<Span>, mut should_continue: impl FnM
 
 fn recorded_cpu_time(cpu: RecordedCpuTime, elapsed: Duration, with_threads: bool) -> CpuTime {
     let RecordedCpuTime { profile, waits, threads, cut, broken, losses } = cpu;
-    let (waits, idle) = without_idle_waits(waits.as_ref());
+    let (waits, idle) = without_idle_waits(waits.as_ref(), &profile);
     let threads = if with_threads { threads.iter().map(recorded_thread).collect() } else { Vec::new() };
     let losses = losses.unwrap_or_default();
     CpuTime { profile, waits, idle, elapsed, threads, cut, broken, losses, ..CpuTime::default() }

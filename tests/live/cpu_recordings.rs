@@ -281,6 +281,9 @@ fn a_report_hides_frames_and_shows_waits() {
         assert!(own(&managed) > own(&all), "{runtime}: {} {}", own(&managed), own(&all));
         assert_eq!(output.stderr.contains("hidden functions"), managed["hidden_ns"].as_u64() > Some(0), "{runtime}: {}", output.stderr);
 
+        // Waits of the runtime's own threads are not listed: they have no methods.
+        let waiting = profile["waiting_methods"].as_array().unwrap();
+        assert!(waiting.iter().all(|method| !is_native(method["module"].as_str().unwrap())), "{runtime}: {waiting:#?}");
         // The off-CPU time is that of the profile.
         let off_cpu = report(&["--off-cpu"]).json()["off_cpu"].clone();
         assert_eq!(off_cpu["source"], "states", "{runtime}");
@@ -308,6 +311,25 @@ fn a_report_hides_frames_and_shows_waits() {
 }
 
 #[test]
+fn report_of_an_idle_process_shows_waits() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let program = runtime.program("known").start();
+        let folder = folder();
+        let file = folder.path().join("a.nettrace");
+        let path = file.to_str().unwrap();
+        if profile(&program, &["--duration", "1s", "-o", path]).is_none() {
+            return;
+        }
+        let output = Invocation::new(["report", path, "--off-cpu", "--waiting", "--json"]).run();
+        let report = output.json();
+        assert_eq!((&report["source"], &report["off_cpu"]["source"]), (&"cpu".into(), &"states".into()), "{runtime}: {report:#}");
+        assert!(!output.stderr.contains("not analyzed"), "{runtime}: {}", output.stderr);
+        assert_eq!(output.stderr.contains("contains no CPU samples"), report["samples"] == 0, "{runtime}: {}", output.stderr);
+        assert!(output.stderr.contains("--waiting has no effect"), "{runtime}: {}", output.stderr);
+    });
+}
+
+#[test]
 fn report_of_thread_samples_shows_waits() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
@@ -327,5 +349,7 @@ fn report_of_thread_samples_shows_waits() {
         eprintln!("{runtime}: {shares:.0} % in {waits:?}");
         assert!(off_cpu["source"] == "methods" && shares > 50.0 && shares < 100.01, "{runtime}: {off_cpu:#}");
         assert!(waits.iter().any(|wait| wait.contains("Sleep")), "{runtime}: {off_cpu:#}");
+        let only_waiting = output.stderr.contains("all samples are of waiting threads");
+        assert_eq!(only_waiting, output.json()["samples"] == 0, "{runtime}: {}", output.stderr);
     });
 }

@@ -55,13 +55,15 @@ fn stacks_show_what_threads_wait_for() {
         let waited: f64 = convoy.map(|method| number(&method["total_ms"])).fold(0.0, f64::max);
         assert!(waited > 5.0 * 4000.0 * 0.7, "{runtime}: {waited} ms in {methods:#?}");
         // The file has the same contents.
-        let report =
-            Invocation::new(["report", path, "--off-cpu", "--json", "-n", "10000", "--native", "hide", "--kernel", "hide"]).run().json();
-        let stored = report["off_cpu"]["methods"].as_array().unwrap();
-        for method in methods {
-            let same = stored.iter().find(|stored| stored["name"] == method["name"] && stored["module"] == method["module"]);
-            let same = same.unwrap_or_else(|| panic!("{runtime}: no {method} in {stored:#?}"));
-            assert!((number(&same["total_ns"]) / 1e6 - number(&method["total_ms"])).abs() < 0.01, "{runtime}: {same} {method}");
+        for hidden in [&[][..], &["--native", "hide", "--kernel", "hide"]] {
+            let report = Invocation::new([&["report", path, "--off-cpu", "--json", "-n", "10000"], hidden].concat()).run().json();
+            let stored = report["off_cpu"]["methods"].as_array().unwrap();
+            assert_eq!(stored.len(), methods.len(), "{runtime}: {stored:#?}");
+            for method in methods {
+                let same = stored.iter().find(|stored| stored["name"] == method["name"] && stored["module"] == method["module"]);
+                let same = same.unwrap_or_else(|| panic!("{runtime}: no {method} in {stored:#?}"));
+                assert!((number(&same["total_ns"]) / 1e6 - number(&method["total_ms"])).abs() < 0.01, "{runtime}: {same} {method}");
+            }
         }
         assert!(program.is_alive(), "{runtime}");
     });

@@ -216,21 +216,27 @@ pub(super) fn write_text(out: &mut dyn Write, document: &Document) -> std::io::R
         ("stubs", document.stub_ms),
         ("unknown", document.unknown_ms),
     ];
+    if *samples == 0 {
+        writeln!(out, "no samples: the threads used too little CPU time")?;
+    }
     let all: f64 = parts.iter().map(|(_, ms)| ms).sum();
     let parts = parts.iter().filter(|(_, ms)| *ms > 0.0).map(|(part, ms)| format!("{part} {}", Percent(ms / all)));
     let within = [("GC", document.gc_ms), ("JIT", document.jit_ms)];
     let within = within.iter().filter(|(_, ms)| *ms > 0.0).map(|(part, ms)| format!("{part} {}", Percent(ms / all)));
     let within = within.collect::<Vec<_>>().join(", ");
     let within = if within.is_empty() { within } else { format!("; of it {within}") };
-    writeln!(out, "{}{within}", parts.collect::<Vec<_>>().join(", "))?;
-    writeln!(out, "\n{:>9} {:>7} {:>9} {:>7}  {:<9}  METHOD", "SELF ms", "SELF%", "TOTAL ms", "TOTAL%", "KIND")?;
+    if *samples > 0 {
+        writeln!(out, "{}{within}", parts.collect::<Vec<_>>().join(", "))?;
+        writeln!(out, "\n{:>9} {:>7} {:>9} {:>7}  {:<9}  METHOD", "SELF ms", "SELF%", "TOTAL ms", "TOTAL%", "KIND")?;
+    }
     for Method { name, module, kind, self_ms, total_ms, self_percent, total_percent, .. } in methods {
         let module = print::module_suffix(name, module);
         writeln!(out, "{self_ms:>9.1} {self_percent:>6.1}% {total_ms:>9.1} {total_percent:>6.1}%  {kind:<9}  {name}{module}")?;
     }
     let mut waits = document.waiting_methods.iter().filter(|method| method.self_ms > 0.0).take(WAITS).peekable();
     if waits.peek().is_some() {
-        writeln!(out, "\n{:>9} {:>7}  WAITING METHOD (without {:.0} ms of idle threads)", "SELF ms", "WAITS", document.idle_ms)?;
+        let idle = if document.idle_ms < 0.5 { String::new() } else { format!(" (without {:.0} ms of idle threads)", document.idle_ms) };
+        writeln!(out, "\n{:>9} {:>7}  WAITING METHOD{idle}", "SELF ms", "WAITS")?;
     }
     for WaitingMethod { name, module, self_ms, waits, .. } in waits {
         let module = print::module_suffix(name, module);
@@ -322,5 +328,10 @@ mod tests {
             "                             1 idle thread",
         ];
         assert_eq!(String::from_utf8(text).unwrap().lines().collect::<Vec<_>>(), expected);
+        let mut text = Vec::new();
+        write_text(&mut text, &Document { name: "App".into(), pid: 7, period_ns: 1_001_001, ..Document::default() }).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let [_, none, "", threads, idle] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
+        assert!(none.starts_with("no samples: ") && threads.contains("OFF CPU") && idle.ends_with("0 idle threads"), "{text}");
     }
 }

@@ -123,8 +123,8 @@ impl OffCpu {
             writeln!(out, "{percent:>6.1}% {:>9}  {reason}", Nanoseconds(*ns).to_string())?;
         }
         if !self.methods.is_empty() {
-            let idle = Nanoseconds(self.idle_ns);
-            writeln!(out, "\n{:>9} {:>9} {:>9}  WAITING METHOD (without {idle} of idle threads)", "SELF", "TOTAL", "WAITS")?;
+            let idle = if self.idle_ns == 0 { String::new() } else { format!(" (without {} of idle threads)", Nanoseconds(self.idle_ns)) };
+            writeln!(out, "\n{:>9} {:>9} {:>9}  WAITING METHOD{idle}", "SELF", "TOTAL", "WAITS")?;
         }
         for Method { name, module, self_ns, total_ns, waits } in &self.methods {
             let module = print::module_suffix(name, module);

@@ -19,8 +19,8 @@ use crate::net::perf::{
 
 /// Interval between reads of the ring buffers, which have room for many times that.
 const COLLECT_INTERVAL: Duration = Duration::from_millis(10);
-/// Interval between reads of the thread times, which take one file per thread.
-const THREADS_INTERVAL: Duration = Duration::from_millis(500);
+/// Minimum and maximum interval between reads of the thread times, in milliseconds.
+const THREADS_INTERVAL_MS: (usize, usize) = (50, 500);
 /// How long samples count as recent, in nanoseconds.
 const RECENT_NS: i64 = 2_000_000_000;
 /// Maximum number of addresses of a file that get names.
@@ -113,8 +113,8 @@ impl Collector {
             });
             self.take_blocked(sampler.take_blocked());
             if is_last || next <= Instant::now() {
-                next = Instant::now() + THREADS_INTERVAL;
-                let threads = sampler.threads().iter().map(cpu_thread).collect();
+                let threads: Vec<_> = sampler.threads().iter().map(cpu_thread).collect();
+                next = Instant::now() + threads_interval(threads.len());
                 let mut collected = self.lock();
                 (collected.threads, collected.loss, collected.includes_kernel) = (threads, sampler.loss(), sampler.includes_kernel());
             }
@@ -245,11 +245,12 @@ impl Collected {
         }
         let Collected { samples, waits, loss, began, taken, .. } = &*self;
         let waits = waits.profile(symbols);
-        let (busy, idle) = without_idle_waits(Some(&waits).filter(|waits| !waits.is_empty()));
+        let profile = samples.profile(symbols);
+        let (busy, idle) = without_idle_waits(Some(&waits).filter(|waits| !waits.is_empty()), &profile);
         let since = |moment: i64| Duration::from_nanos(u64::try_from(taken - moment).unwrap_or(0));
         let (cut, broken) = samples.missing();
         CpuTime {
-            profile: samples.profile(symbols),
+            profile,
             waits: busy,
             idle,
             now: Some(*taken),
@@ -303,6 +304,11 @@ fn cpu_thread(thread: &perf::CpuThread) -> CpuThread {
     CpuThread { thread: *thread, name: name.as_str().into(), cpu: *cpu, wall: *wall, runnable: off_cpu.runnable, waits }
 }
 
+/// Returns the interval between reads of the thread times: reading those of one thread takes some microseconds.
+fn threads_interval(threads: usize) -> Duration {
+    Duration::from_millis(threads.clamp(THREADS_INTERVAL_MS.0, THREADS_INTERVAL_MS.1) as u64)
+}
+
 /// Adds the function at an address, from the code that the process has mapped there.
 fn add_name(symbols: &mut Symbols, address: u64, code: &NativeCode, functions: &mut NativeFunctions, names: MethodNames) {
     let function = match CpuSamples::kernel_address(address) {
@@ -332,6 +338,12 @@ mod tests {
 
     use super::*;
     use crate::analysis::SampleFilter;
+
+    /// The CPU time in the live view is as recent as its samples; reading the times of many threads takes long.
+    #[test]
+    fn thread_times_are_read_less_often_if_there_are_many() {
+        assert_eq!([1, 50, 200, 5000].map(|threads| threads_interval(threads).as_millis()), [50, 50, 200, 500]);
+    }
 
     #[test]
     fn sampling_continues_while_symbols_are_read() {

@@ -13,17 +13,18 @@ pub(in crate::session) fn known_wait(word: &str) -> &'static str {
     WaitReason::from_name(word).map(WaitReason::name).or(Wait::from_name(word).map(Wait::word)).unwrap_or(Wait::Other.word())
 }
 
-/// Returns the waits of threads that had work, by method, and the time others were idle; `None` if no waits are known.
-pub(in crate::session) fn without_idle_waits(waits: Option<&Profile>) -> (Option<Profile>, Duration) {
-    let (busy, idle_ns) = waits.map(|waits| without_native_frames(waits).without_idle()).unzip();
+/// Returns the waits of threads that had work, by method, and the time others were idle; `None` if no waits are known. The samples of the same
+/// process show whether it has managed code.
+pub fn without_idle_waits(waits: Option<&Profile>, samples: &Profile) -> (Option<Profile>, Duration) {
+    let (busy, idle_ns) = waits.map(|waits| without_native_frames(waits, samples).without_idle()).unzip();
     (busy, Duration::from_nanos(idle_ns.unwrap_or(0)))
 }
 
-/// Returns the waits without the frames below the program's methods, which are alike in all of them. Without managed code, only kernel frames
-/// are removed.
-fn without_native_frames(waits: &Profile) -> Profile {
+/// Returns the waits without the frames below the program's methods, which are alike in all of them, and without those of threads of the runtime.
+/// Without managed code, only kernel frames are removed.
+fn without_native_frames(waits: &Profile, samples: &Profile) -> Profile {
     let is_managed = |origin| matches!(origin, Origin::Managed | Origin::Unknown);
-    let has_managed = waits.origins().any(is_managed);
+    let has_managed = waits.origins().chain(samples.origins()).any(is_managed);
     waits.without(|origin| if has_managed { !is_managed(origin) } else { origin == Origin::Kernel })
 }
 
