@@ -16,6 +16,8 @@ struct DumpDocument {
     path: String,
     path_seen_here: String,
     bytes: Option<u64>,
+    /// As seen here; null if none was requested or written.
+    crash_report: Option<String>,
     #[serde(rename = "type")]
     kind: &'static str,
     duration_ms: u64,
@@ -33,23 +35,28 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
     };
     let kind = arguments.kind;
     let flags = DumpFlags { crash_report: arguments.crash_report, log: arguments.diag, ..DumpFlags::default() };
-    print::message(format_args!("{} is paused while it writes {}", display_name(&process), path.as_str()));
-    let request = DumpRequest { path, kind, flags };
-    let dumped = session::dump(&client, &process, &request, print::message).await.map_err(|error| {
+    let failure = |error: DumpError| {
         let exit = if let DumpError::Exchange { error, .. } = &error { exit_code(error) } else { Exit::Failed };
         Failure::new(exit, error)
-    })?;
+    };
+    session::free_dump_path(&process, &path).map_err(failure)?;
+    print::message(format_args!("{} is paused while it writes {}", display_name(&process), path.as_str()));
+    let request = DumpRequest { path, kind, flags };
+    let dumped = session::dump(&client, &process, &request, print::message).await.map_err(failure)?;
+    let crash_report = dumped.crash_report.as_ref().map(|report| report.to_string_lossy().into_owned());
     if arguments.output.json {
         print::json(&DumpDocument {
             path: dumped.path.to_string_lossy().into_owned(),
             path_seen_here: dumped.reachable_path.to_string_lossy().into_owned(),
             bytes: dumped.bytes,
+            crash_report,
             kind: kind.name(),
             duration_ms: dumped.took.as_millis() as u64,
         })?;
     } else {
         let size = dumped.bytes.map_or("unknown size".to_owned(), |bytes| Bytes(bytes).to_string());
         print::message(format_args!("{size}, written in {:.1} s", dumped.took.as_secs_f64()));
+        crash_report.iter().for_each(|report| print::message(format_args!("crash report: {report}")));
         print::text(|out| writeln!(out, "{}", dumped.reachable_path.display()))?;
     }
     Ok(Exit::Done)

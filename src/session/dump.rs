@@ -6,8 +6,8 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
-use crate::ipc::{DumpRequest, Hresult};
-use crate::model::{Process, SafeText, reachable_path};
+use crate::ipc::{DumpKind, DumpRequest, Hresult, TargetPath};
+use crate::model::{Process, RunState, SafeText, reachable_path};
 use crate::net::client::Client;
 use crate::net::{ExchangeError, untraceable};
 
@@ -27,6 +27,8 @@ pub struct Dumped {
     pub reachable_path: PathBuf,
     /// Size; `None` if the file is not accessible to us.
     pub bytes: Option<u64>,
+    /// The crash report as seen by us, if one was requested and written.
+    pub crash_report: Option<PathBuf>,
     /// Time taken.
     pub took: Duration,
 }
@@ -46,8 +48,23 @@ pub enum DumpError {
         advice: Option<&'static str>,
     },
     /// The runtime reported success but there is no file.
-    #[error("the runtime reported success, but there is no dump at {}; this happens with NativeAOT, and if the dump program was killed", .0.display())]
-    Missing(PathBuf),
+    #[error("the runtime reported success, but there is no dump at {}; {cause}", path.display())]
+    Missing {
+        /// The requested path, as seen by us.
+        path: PathBuf,
+        /// When this happens.
+        cause: &'static str,
+    },
+}
+
+/// Returns when a runtime reports success although it has written no dump.
+fn cause_of_missing(process: &Process, kind: DumpKind) -> &'static str {
+    // The dump program cannot find the data structures of a runtime that has not started.
+    if process.run_state == RunState::Suspended && kind != DumpKind::Full {
+        "a process that is suspended at startup writes only full dumps: use the type full, or resume it first"
+    } else {
+        "this happens with NativeAOT, and if the dump program was killed"
+    }
 }
 
 /// The target's error output and our advice, to append to the error.
@@ -67,6 +84,15 @@ fn may_be_forbidden(details: &[SafeText]) -> bool {
     details.is_empty() || details.iter().any(forbidden)
 }
 
+/// Returns the path of a dump as seen by us, unless it exists.
+///
+/// # Errors
+/// [`DumpError::Exists`].
+pub fn free_dump_path(process: &Process, path: &TargetPath) -> Result<PathBuf, DumpError> {
+    let here = reachable_path(process, Path::new(path.as_str()));
+    if here.symlink_metadata().is_ok() { Err(DumpError::Exists(here)) } else { Ok(here) }
+}
+
 /// Requests a dump from the target and checks that the file exists. `report` receives a message when the file has not grown for ten seconds.
 ///
 /// # Errors
@@ -78,10 +104,7 @@ pub async fn dump(
     report: impl FnOnce(String) + Send,
 ) -> Result<Dumped, DumpError> {
     let path = PathBuf::from(request.path.as_str());
-    let here = reachable_path(process, &path);
-    if here.symlink_metadata().is_ok() {
-        return Err(DumpError::Exists(here));
-    }
+    let here = free_dump_path(process, &request.path)?;
     let begun = Instant::now();
     let written = client.dump(request, DUMP_TIMEOUT);
     let reported = async {
@@ -92,11 +115,22 @@ pub async fn dump(
     tokio::select! { written = written => written, never = reported => never }
         .map_err(|error| DumpError::Exchange { advice: advice(&error, process.key.pid), error })?;
     let took = begun.elapsed();
-    match here.metadata() {
-        Ok(file) => Ok(Dumped { path, reachable_path: here, bytes: Some(file.len()), took }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(DumpError::Missing(here)),
-        Err(_) => Ok(Dumped { path, reachable_path: here, bytes: None, took }),
-    }
+    let bytes = match here.metadata() {
+        Ok(file) => Some(file.len()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(DumpError::Missing { path: here, cause: cause_of_missing(process, request.kind) });
+        }
+        Err(_) => None,
+    };
+    let crash_report = request.flags.crash_report.then(|| crash_report_of(&here)).filter(|report| report.is_file());
+    Ok(Dumped { path, reachable_path: here, bytes, crash_report, took })
+}
+
+/// Returns the path of the crash report that `createdump` writes next to a dump.
+fn crash_report_of(dump: &Path) -> PathBuf {
+    let mut path = dump.as_os_str().to_owned();
+    path.push(".crashreport.json");
+    path.into()
 }
 
 /// Returns when a file has not grown for [`STALL_TIMEOUT`], or still does not exist.

@@ -8,6 +8,7 @@ use std::path::Path;
 use dn_top::net::discovery::{Scanner, Sources};
 use serde_json::{Value, json};
 
+use crate::fatal_requests::suspended;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::{Invocation, Output, Program, Signal, TIMEOUT, folder, poll};
 use crate::trace;
@@ -196,7 +197,10 @@ fn dumped(subject: &Subject<'_>) {
     let place = folder();
     for kind in ["mini", "heap", "triage", "full"] {
         let file = place.path().join(kind);
-        let output = subject.run("dump", &["--type", kind, "-o", file.to_str().unwrap(), "--json"]);
+        // A crash report takes .NET 6, and some seconds.
+        let with_report = kind == "mini" && !subject.is(3) && !subject.runtime.is_single_file();
+        let report = if with_report { &["--crash-report"][..] } else { &[] };
+        let output = subject.run("dump", &[&["--type", kind, "-o", file.to_str().unwrap(), "--json"], report].concat());
         if subject.runtime.is_single_file() && kind != "full" {
             let words = "[createdump] Only full dumps are supported by single file apps";
             assert!(output.code == 1 && output.stderr.contains(words), "{}", output.stderr);
@@ -207,13 +211,16 @@ fn dumped(subject: &Subject<'_>) {
         let path = json!(file.to_str().unwrap());
         assert_eq!((&result["path"], &result["path_seen_here"], &result["type"]), (&path, &path, &json!(kind)));
         assert_core(&file, &result);
+        let report = place.path().join("mini.crashreport.json");
+        assert_eq!(result["crash_report"], if with_report { json!(report.to_str().unwrap()) } else { Value::Null });
+        assert!(report.is_file() || !with_report);
         if kind == "heap" {
             let estimated = estimated_heap_dump_size(subject) as f64;
             let is = result["bytes"].as_f64().unwrap();
             assert!((0.75..=1.02).contains(&(is / estimated)), "{estimated} bytes estimated, {is} written");
         }
         let again = subject.run("dump", &["--type", kind, "-o", file.to_str().unwrap()]);
-        assert!(again.code == 1 && again.stderr.contains("exists already"), "{}", again.stderr);
+        assert!(again.code == 1 && again.stderr.contains("exists already") && !again.stderr.contains("paused"), "{}", again.stderr);
         // Some are hundreds of megabytes.
         fs::remove_file(file).unwrap();
     }
@@ -223,6 +230,19 @@ fn dumped(subject: &Subject<'_>) {
     let has_reason = output.stderr.contains("[createdump] ") && output.stderr.contains("/no/such/folder/core");
     assert!(has_reason || subject.is(3), "{}", output.stderr);
     assert_eq!(output.stderr.matches("E_FAIL").count(), 1, "{}", output.stderr);
+}
+
+#[test]
+fn suspended_process_writes_only_full_dumps() {
+    runtimes::each(runtimes::since(5, runtimes::with("known")), |runtime| {
+        let mut program = suspended(runtime.program("known"));
+        let (pid, place) = (program.pid().to_string(), folder());
+        let dump = |kind: &str| Invocation::new(["dump", &pid, "--type", kind, "-o", place.path().join(kind).to_str().unwrap()]).run();
+        let heap = dump("heap");
+        assert!(heap.code == 1 && heap.stderr.contains("suspended at startup writes only full dumps"), "{runtime}: {}", heap.stderr);
+        assert_eq!(dump("full").code, 0, "{runtime}");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    });
 }
 
 /// Returns the dashboard's estimate of the size of a heap dump.
