@@ -28,7 +28,7 @@ pub struct Recording {
     pub notes: Vec<String>,
     /// Current phase.
     pub phase: Phase,
-    /// Time since the session was requested, until now or its end.
+    /// Time since the session was requested, until now, the stop, or the end of the session: without the rundown.
     pub elapsed: Duration,
     /// Stream bytes written.
     pub bytes: u64,

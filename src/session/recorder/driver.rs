@@ -282,7 +282,8 @@ impl Driver {
             self.recording.names = names.state();
         }
         let Totals { bytes, events, dropped } = totals;
-        self.recording.elapsed = now.duration_since(self.begun);
+        let end = self.stopping.map_or(now, |stopping| stopping.at);
+        self.recording.elapsed = end.duration_since(self.begun);
         (self.recording.bytes, self.recording.events, self.recording.dropped) = (bytes, events, dropped);
         self.recording.unanalyzed = self.progress.unanalyzed.load(Ordering::Relaxed);
         self.recording.kept = *self.progress.kept.borrow();

@@ -40,6 +40,18 @@ async fn a_stop_is_limited_by_time() {
 }
 
 #[tokio::test]
+async fn recorded_time_ends_at_the_stop() {
+    let stop_limit = StopLimit { time: Duration::from_secs(1), bytes: u64::MAX };
+    let bench = bench(Spec { fault: Some(Fault::NeverStop), script: flood(), ..spec() });
+    let recorder = bench.start(Plan { stop_limit, ..bench.plan() }).await;
+    until(&recorder, |recording| recording.bytes > 100_000).await;
+    let before = recorder.progress().borrow().elapsed;
+    recorder.stop();
+    let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.expect("it goes on for ever");
+    assert!(recording.elapsed < before + stop_limit.time, "{:?} of {before:?}", recording.elapsed);
+}
+
+#[tokio::test]
 async fn a_stop_is_limited_by_bytes_whether_it_is_answered_or_not() {
     for fault in [Fault::IgnoreStop, Fault::NeverStop] {
         let limit = StopLimit { time: STEP_TIMEOUT, bytes: 300_000 };
