@@ -175,6 +175,8 @@ fn recordings_are_compared() {
     let text = diff(&[file]).stdout;
     assert!(text.contains("GC\n      BEFORE        AFTER       CHANGE\n") && text.contains("  gen 0 collections\n"), "{text}");
     diff(&[]).assert_refused(2, "give a second file");
+    let late = diff(&["--after-range", "1h.."]);
+    assert!(late.stderr.ends_with("a: the range is after the end of the recording\n"), "{late:?}");
     let refused = diff(&[file, "--before-range", "2s..1s"]);
     assert!(refused.stderr.contains("the range is empty"), "{}", refused.stderr);
 }
@@ -223,6 +225,39 @@ fn report_explains_missing_samples() {
     let output = run(&["report", file.to_str().unwrap()]);
     let held = "contains no samples of the runtime, but 16637 CPU samples and 84971 context switches of the kernel (Universal.Events)";
     assert!(output.code == 0 && output.stderr.contains(held) && !output.stderr.contains("--profile"), "{output:?}");
+    let slow = run(&["slow", file.to_str().unwrap()]).stdout;
+    assert!(slow.contains("\nNothing was measured that shows a cause.\n"), "{slow}");
+    // It is of the whole machine.
+    let stats = run(&["stats", file.to_str().unwrap()]).stdout;
+    assert_eq!(stats.lines().next(), Some("nettrace 6 · complete · 2.8 MB"));
+}
+
+/// As with `dn-top gc <(xz -dc a.nettrace.xz)`.
+#[test]
+fn analyses_read_pipes() {
+    let place = folder();
+    let [file, pipe] = ["a.nettrace", "pipe"].map(|name| place.path().join(name));
+    fs::write(&file, capture("net31-heavy")).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+    for command in ["gc", "exceptions", "slow"] {
+        let of = |path: &Path| Invocation::new([command.as_ref(), path.as_os_str(), "--json".as_ref()]);
+        let expected = of(&file).run();
+        let running = of(&pipe).start();
+        fs::copy(&file, &pipe).unwrap();
+        let output = running.wait();
+        assert_eq!((output.code, output.stdout), (0, expected.stdout), "{command}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn export_to_a_closed_pipe_is_not_an_error() {
+    let place = folder();
+    let file = place.path().join("a.nettrace");
+    fs::write(&file, capture("net31-heavy")).unwrap();
+    let export = format!("'{}' export '{}' --format csv -o -", env!("CARGO_BIN_EXE_dn-top"), file.display());
+    let script = format!("{export} | head -n 1; exit \"${{PIPESTATUS[0]}}\"");
+    let output = Invocation::of("bash", ["-c", &script].map(OsStr::new)).run();
+    assert_eq!((output.code, output.stderr.as_str(), output.stdout.lines().count()), (0, "", 1));
 }
 
 /// Every capture in the repository.

@@ -330,10 +330,10 @@ mod tests {
             Fields(vec![("count", Value::Count(count)), ("wait_ns", Value::Missing), ("method", Value::Text(name.into()))])
         };
         let totals = Fields(vec![("max_wait_ns", Value::Nanoseconds(1_500_000))]);
-        let found = Found { totals, rows: vec![row(7, "A.B"), row(123, "C")], routes: None, stacks: None };
+        let found = Found { totals, rows: vec![row(7, "A.B"), row(123, "")], routes: None, stacks: None };
         let mut out = Vec::new();
         found.write_text(&mut out).unwrap();
-        let expected = "max wait          1.5 ms\n\nCOUNT  WAIT  METHOD\n    7     -  A.B\n  123     -  C\n";
+        let expected = "max wait          1.5 ms\n\nCOUNT  WAIT  METHOD\n    7     -  A.B\n  123     -  (no stack)\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 }

@@ -81,6 +81,11 @@ pub(super) fn run(arguments: &args::Diff) -> Result<Exit, Failure> {
             print::message(format_args!("{}: the runtime dropped {}: the figures are too low", path.display(), Counted(dropped, "event")));
         }
     }
+    for (path, contents, range) in [(first, &before, arguments.before_range), (second, &after, arguments.after_range)] {
+        if range.is_some() && contents.duration.is_zero() {
+            print::message(format_args!("{}: the range is after the end of the recording", path.display()));
+        }
+    }
     if sections.is_empty() {
         print::message("neither recording contains anything to compare");
     }

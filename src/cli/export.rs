@@ -1,5 +1,6 @@
 //! `export FILE`: converts a recording to the format of another tool.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -77,7 +78,11 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
             })?
         }
     };
-    let exported = exported.map_err(failure)?;
+    let exported = match exported {
+        // As with all output, a reader that closes the pipe early is not an error.
+        Err(ExportError::Stdout(error)) if error.kind() == ErrorKind::BrokenPipe => return Ok(Exit::Done),
+        exported => exported.map_err(failure)?,
+    };
     for Exported { path, pass, joined, .. } in &exported {
         if let Some(trouble) = pass.trouble() {
             print::message(format_args!("{}: {trouble}", path.display()));

@@ -70,6 +70,7 @@ impl SlowCauses {
     pub(super) fn write_text(&self, out: &mut dyn Write) -> std::io::Result<()> {
         match self.causes.first().filter(|worst| worst.problem) {
             Some(worst) => writeln!(out, "Slow because of: {}", worst.title)?,
+            None if self.causes.iter().all(|cause| cause.severity.is_none()) => writeln!(out, "Nothing was measured that shows a cause.")?,
             None => writeln!(out, "No cause stands out: nothing is above its threshold.")?,
         }
         writeln!(out, "\n{:>7}  {:<15}  FOUND", "SHARE", "CAUSE")?;

@@ -127,7 +127,9 @@ fn write_text(out: &mut dyn Write, stats: &Stats) -> std::io::Result<()> {
         Stats { complete: false, .. } => "INCOMPLETE",
         _ => "complete",
     };
-    writeln!(out, "nettrace {} · {whole} · {} · process {}", stats.format_version, Bytes(stats.bytes), stats.process_id)?;
+    // A recording of the whole machine has no process.
+    let process = if stats.process_id == 0 { String::new() } else { format!(" · process {}", stats.process_id) };
+    writeln!(out, "nettrace {} · {whole} · {}{process}", stats.format_version, Bytes(stats.bytes))?;
     if let Some(start) = &stats.start_utc {
         let processors = stats.processors.map(|count| format!(", {:#}", Counted(count.into(), "processor"))).unwrap_or_default();
         writeln!(out, "started {start}, {:.3} s of events{processors}", stats.duration_ms as f64 / 1e3)?;

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -43,6 +43,11 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// Those of the system.
 pub fn open_named(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)
+}
+
+/// Returns whether a path leads to a pipe, such as one of the shell's `<(COMMAND)`.
+pub fn is_pipe(path: &Path) -> bool {
+    path.metadata().is_ok_and(|facts| facts.file_type().is_fifo())
 }
 
 /// Canonicalizes a path: absolute, without links and `..`.

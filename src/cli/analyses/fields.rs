@@ -72,7 +72,7 @@ impl Serialize for Fields {
 pub(in crate::cli) fn write_table(out: &mut dyn Write, rows: &[Fields]) -> std::io::Result<()> {
     let Some(first) = rows.first() else { return Ok(()) };
     let mut table = vec![first.0.iter().map(|(name, _)| title(name).to_uppercase()).collect::<Vec<_>>()];
-    table.extend(rows.iter().map(|row| row.0.iter().map(|(_, value)| value.shown()).collect()));
+    table.extend(rows.iter().map(|row| row.0.iter().map(cell).collect()));
     let is_text = |value: &Value| matches!(value, Value::Text(_) | Value::Counts(_) | Value::Rows(_));
     let columns: Vec<(bool, usize)> = first
         .0
@@ -89,6 +89,14 @@ pub(in crate::cli) fn write_table(out: &mut dyn Write, rows: &[Fields]) -> std::
         writeln!(out, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
     }
     Ok(())
+}
+
+/// Returns the text of a field: what was recorded without a stack has no method.
+fn cell((name, value): &Field) -> String {
+    match value {
+        Value::Text(text) if *name == "method" && text.is_empty() => "(no stack)".to_owned(),
+        value => value.shown(),
+    }
 }
 
 /// Returns the title of a field: its name without the unit.

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::{Output, Target, parse_nanoseconds, parse_refresh, parse_time};
 use crate::model::{FileKind, Span};
+use crate::net::files;
 use crate::session::{is_heap_file, trace_file};
 
 #[derive(Debug, Args)]
@@ -112,11 +113,12 @@ pub(in crate::cli) struct Slow {
 }
 
 /// Returns the recording that `source` names, unless it is a process. A file named like a process does not count if it has other contents, see
-/// [`Heap::file`]. A missing file does, if it has the extension of a recording.
+/// [`Heap::file`]. A missing file does, if it has the extension of a recording; so does a pipe that is given by a path.
 pub(in crate::cli) fn recording(source: &str) -> Option<&Path> {
     let path = Path::new(source);
     let is_named = source.ends_with(".nettrace") || source.contains(".nettrace.partial");
-    let is_recording = || path.is_file() && (source.contains(is_separator) || trace_file(path).is_ok());
+    let is_path = source.contains(is_separator);
+    let is_recording = || is_path && files::is_pipe(path) || path.is_file() && (is_path || trace_file(path).is_ok());
     (source.parse::<u32>().is_err() && (is_named || is_recording())).then_some(path)
 }
 
