@@ -43,19 +43,16 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Done);
     }
+    // Versions of previews are long.
+    let width = rows.iter().map(|row| runtime(row).chars().count()).max().unwrap_or(0).max(10);
     print::text(|out| {
         writeln!(
             out,
-            "{:>7}  {:<24} {:<10} {:>5} {:>7} {:>7}  {:<10} {:>8}  STATE",
+            "{:>7}  {:<24} {:<width$} {:>5} {:>7} {:>7}  {:<10} {:>8}  STATE",
             "PID", "NAME", "RUNTIME", "CPU%", "RSS", "THREADS", "USER", "UPTIME"
         )?;
         for row in &rows {
-            let runtime = match (&row.runtime, row.native_aot) {
-                (Some(version), true) => format!("{version} AOT"),
-                (Some(version), false) => version.to_string(),
-                (None, true) => "AOT".to_owned(),
-                (None, false) => "-".to_owned(),
-            };
+            let runtime = runtime(row);
             let cpu = row.usage.cpu_percent.map_or("-".to_owned(), |percent| format!("{percent:.1}"));
             let user = row.user.clone().unwrap_or_else(|| row.uid.to_string().into());
             let state = row.contact.reason().map_or(state(row).to_owned(), str::to_owned);
@@ -63,7 +60,7 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
             let known = |known: bool, figure: String| if known { figure } else { "-".to_owned() };
             let Usage { rss_bytes, threads, .. } = row.usage;
             let (memory, threads) = (known(rss_bytes > 0, Bytes(rss_bytes).to_string()), known(threads > 0, threads.to_string()));
-            writeln!(out, "{pid:>7}  {name:<24} {runtime:<10} {cpu:>5} {memory:>7} {threads:>7}  {user:<10} {:>8}  {state}", age(row))?;
+            writeln!(out, "{pid:>7}  {name:<24} {runtime:<width$} {cpu:>5} {memory:>7} {threads:>7}  {user:<10} {:>8}  {state}", age(row))?;
         }
         if stale > 0 {
             let stale = Counted(stale as u64, "stale socket");
@@ -72,6 +69,15 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
         Ok(())
     })?;
     Ok(Exit::Done)
+}
+
+fn runtime(row: &Process) -> String {
+    match (&row.runtime, row.native_aot) {
+        (Some(version), true) => format!("{version} AOT"),
+        (Some(version), false) => version.to_string(),
+        (None, true) => "AOT".to_owned(),
+        (None, false) => "-".to_owned(),
+    }
 }
 
 /// Lists the possible target processes on stderr.

@@ -162,6 +162,10 @@ fn for_each_pair(is_allowed: bool, target: &str, place: Option<&Path>, check: im
 fn commands_work_on_demo() {
     let demo = |words: &[&str]| run(&[&["--demo"], words].concat());
     let rows = demo(&["ps", "--json"]).json();
+    // One has the long version of a preview.
+    let listed = demo(&["ps"]).stdout;
+    let column = listed.find("STATE").unwrap();
+    assert!(listed.lines().all(|row| row.get(column - 2..column) == Some("  ") && row.get(column..=column) != Some(" ")), "{listed}");
     let names: BTreeSet<_> = rows["processes"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect();
     assert!(names.contains("OrderService"), "{names:?}");
     // Real processes of this machine are not listed.

@@ -62,6 +62,9 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
         Ok(()) if !printer.any_printed => return Err(no_values_error(&process, &arguments.counters, arguments.duration)),
         Ok(()) => {}
     }
+    if let Some(path) = &arguments.output_file {
+        print::message(format_args!("values written to {}", path.display()));
+    }
     Ok(exit)
 }
 

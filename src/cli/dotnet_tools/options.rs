@@ -135,7 +135,7 @@ pub(super) const TOOLS: &[Tool] = &[
         tool: "trace",
         command: "collect-linux",
         options: &[HELP],
-        build: |_| Err("`trace collect-linux` is not supported: see `dn-top trace --kernel` and `--user-events`".to_owned()),
+        build: |_| Err("this command is not supported: see `dn-top trace --kernel` and `--user-events`".to_owned()),
     },
     Tool {
         tool: "counters",
@@ -153,9 +153,7 @@ pub(super) const TOOLS: &[Tool] = &[
         tool: "counters",
         command: "list",
         options: &[HELP, LIST],
-        build: |_| {
-            Err("`counters list` is not supported: `dn-top counters TARGET --counters NAME` shows what a process publishes".to_owned())
-        },
+        build: |_| Err("this command is not supported: `dn-top counters TARGET --counters NAME` shows what a process publishes".to_owned()),
     },
     Tool { tool: "counters", command: "ps", options: &[HELP], build: |line| line.target_command("ps") },
     Tool { tool: "gcdump", command: "collect", options: &[HELP, TARGET, OUTPUT, GCDUMP, VERBOSE], build: gcdump_collect },
@@ -164,7 +162,7 @@ pub(super) const TOOLS: &[Tool] = &[
         tool: "gcdump",
         command: "convert",
         options: &[HELP, OUTPUT, VERBOSE],
-        build: |_| Err("`gcdump convert` is not supported: `dn-top heap TARGET -o FILE.gcdump` writes one of a running process".to_owned()),
+        build: |_| Err("this command is not supported: `dn-top heap TARGET -o FILE.gcdump` writes one of a running process".to_owned()),
     },
     Tool { tool: "gcdump", command: "ps", options: &[HELP], build: |line| line.target_command("ps") },
     Tool { tool: "stack", command: "report", options: &[HELP, TARGET], build: |line| line.target_command("stacks") },
@@ -172,7 +170,7 @@ pub(super) const TOOLS: &[Tool] = &[
         tool: "stack",
         command: "symbolicate",
         options: &[HELP, OUTPUT],
-        build: |_| Err("`stack symbolicate` is not supported: dn-top does not read symbol files".to_owned()),
+        build: |_| Err("this command is not supported: dn-top does not read symbol files".to_owned()),
     },
     Tool { tool: "stack", command: "ps", options: &[HELP], build: |line| line.target_command("ps") },
     Tool { tool: "dump", command: "collect", options: &[HELP, TARGET, OUTPUT, DUMP], build: dump_collect },
@@ -180,7 +178,7 @@ pub(super) const TOOLS: &[Tool] = &[
         tool: "dump",
         command: "analyze",
         options: &[HELP, COMMAND],
-        build: |_| Err("`dump analyze` is not supported: dn-top does not read core dumps; use `dotnet-dump analyze`".to_owned()),
+        build: |_| Err("this command is not supported: dn-top does not read core dumps; use `dotnet-dump analyze`".to_owned()),
     },
     Tool { tool: "dump", command: "ps", options: &[HELP], build: |line| line.target_command("ps") },
 ];
