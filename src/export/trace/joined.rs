@@ -64,13 +64,14 @@ pub struct JoinCounts {
 impl fmt::Display for JoinCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { events, samples, lost, samples_cut, .. } = self;
-        write!(
-            f,
-            "wrote {} and {}; the recording lost {}",
-            Counted(*events, "event"),
-            Counted(*samples, "CPU sample"),
-            Counted(*lost, "event")
-        )?;
+        write!(f, "wrote {}", Counted(*events, "event"))?;
+        // Samples that are already in the recording are events of it.
+        if *samples > 0 {
+            write!(f, " and {}", Counted(*samples, "CPU sample"))?;
+        }
+        if *lost > 0 {
+            write!(f, "; the recording lost {}", Counted(*lost, "event"))?;
+        }
         if *samples_cut { f.write_str("; the file of the CPU samples ends early") } else { Ok(()) }
     }
 }
@@ -272,5 +273,17 @@ impl Sink for Join<'_> {
 
     fn ordered_loss(&mut self, loss: &Loss) {
         self.add_loss(loss.capture_thread, self.process, loss.count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_nothing_are_not_mentioned() {
+        let counts = |events, samples, lost| JoinCounts { events, samples, lost, ..JoinCounts::default() }.to_string();
+        assert_eq!(counts(5, 0, 0), "wrote 5 events");
+        assert_eq!(counts(5, 1, 2), "wrote 5 events and 1 CPU sample; the recording lost 2 events");
     }
 }

@@ -81,7 +81,7 @@ impl<'w> Export<'w> {
     pub fn new(options: Options, overview: Overview, out: Box<dyn Write + 'w>, scratch: Box<dyn Scratch + 'w>) -> io::Result<Self> {
         let Options { format, part, calls, tasks, number } = options;
         // Kernel samples make those of the runtime redundant: with both, everything would be counted twice, and calls would be torn apart.
-        let is_sampled_twice = overview.has_cpu_samples();
+        let has_cpu_samples = overview.has_cpu_samples();
         let (subject, stacks) = overview.into_parts();
         let process = subject.header.process_id;
         let writer: Box<dyn Writer + 'w> = match format {
@@ -89,11 +89,11 @@ impl<'w> Export<'w> {
             TraceFormat::Speedscope => Box::new(Speedscope::new(out, scratch, subject)),
             TraceFormat::Chromium => Box::new(Chromium::new(out, subject)?),
             TraceFormat::Folded => Box::new(Folded::new(out)),
-            TraceFormat::Pprof => Box::new(Pprof::new(out, subject, (*part.window.start()).max(0))),
+            TraceFormat::Pprof => Box::new(Pprof::new(out, subject, (*part.window.start()).max(0), has_cpu_samples)),
             TraceFormat::Nettrace => return Ok(Self(Pass::Joined(Box::new(Join::new(&subject.header, out, None))))),
             TraceFormat::Csv => return Ok(Self(Pass::Events(Box::new(Csv::new(out, part))))),
         };
-        Ok(Self(Pass::Walk(Box::new(Walk::new(Output::new(writer, stacks, part, process), tasks, is_sampled_twice)))))
+        Ok(Self(Pass::Walk(Box::new(Walk::new(Output::new(writer, stacks, part, process), tasks, has_cpu_samples)))))
     }
 
     /// Starts merging a recording and CPU samples of the same clock into one stream in nettrace format.

@@ -28,8 +28,10 @@ mod profile {
     pub(super) const DURATION_NANOS: u32 = 10;
 }
 
-/// The strings at the start of every profile, by index.
-const STRINGS: [&str; 7] = ["", "samples", "count", "thread_time", "nanoseconds", "thread", "managed code"];
+/// Returns the strings at the start of a profile, by index. The time is named as by other profilers.
+fn first_strings(is_cpu_time: bool) -> [&'static str; 7] {
+    ["", "samples", "count", if is_cpu_time { "cpu" } else { "thread_time" }, "nanoseconds", "thread", "managed code"]
+}
 
 /// Counts samples by thread and stack, and writes them at the end.
 pub(super) struct Pprof<W> {
@@ -49,7 +51,7 @@ pub(super) struct Pprof<W> {
 }
 
 impl<W: Write> Pprof<W> {
-    pub(super) fn new(out: W, subject: Subject, start: i64) -> Self {
+    pub(super) fn new(out: W, subject: Subject, start: i64, is_cpu_time: bool) -> Self {
         let mut pprof = Self {
             out,
             start,
@@ -61,7 +63,7 @@ impl<W: Write> Pprof<W> {
             frames: Vec::new(),
             threads: HashMap::default(),
         };
-        for text in STRINGS {
+        for text in first_strings(is_cpu_time) {
             pprof.string(text);
         }
         let mut message = Message::new(&mut pprof.bytes);
