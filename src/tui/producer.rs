@@ -59,7 +59,7 @@ impl Producer {
             message(format_args!("ending sessions of Perfetto's tracing service; Ctrl-C skips the rest of the data"));
             tokio::select! {
                 () = all_ended => {}
-                () = signals.end() => {}
+                () = signals.end_again() => {}
             }
         }
     }

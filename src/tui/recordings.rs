@@ -114,7 +114,7 @@ impl Recordings {
             tokio::select! {
                 () = self.wait_for_all() => return,
                 () = sleep(limit) => {}
-                () = signals.end() => {}
+                () = signals.end_again() => {}
             }
         }
     }

@@ -8,9 +8,11 @@ use std::sync::Arc;
 use rustix::process::{self, getpgrp, getsid};
 use signal_hook::low_level::{emulate_default_handler, raise};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::Instant;
 
 use super::signal_request::SignalRequest;
 use super::terminal::Device;
+use crate::net::interrupts::SAME_REQUEST;
 
 /// Signals that the dashboard handles.
 pub(super) struct Signals {
@@ -20,6 +22,9 @@ pub(super) struct Signals {
     stop: Signal,
     resumed: Signal,
     resized: Signal,
+    has_hung_up: bool,
+    /// When the program began to end.
+    ending_since: Option<Instant>,
 }
 
 impl Signals {
@@ -31,7 +36,20 @@ impl Signals {
             stop: signal(kind(process::Signal::TSTP))?,
             resumed: signal(kind(process::Signal::CONT))?,
             resized: signal(SignalKind::window_change())?,
+            has_hung_up: false,
+            ending_since: None,
         })
+    }
+
+    /// Waits for another request while the program ends. Those at the beginning arrived together with the first one.
+    pub(super) async fn end_again(&mut self) {
+        let since = *self.ending_since.get_or_insert_with(Instant::now);
+        loop {
+            self.end().await;
+            if since.elapsed() >= SAME_REQUEST {
+                return;
+            }
+        }
     }
 
     /// Waits for a request to end the program; for use when it does not own the terminal.
@@ -46,13 +64,16 @@ impl Signals {
     }
 
     pub(super) async fn next(&mut self) -> SignalRequest {
-        tokio::select! {
-            _ = self.terminate.recv() => SignalRequest::End,
-            _ = self.hangup.recv() => SignalRequest::End,
-            _ = self.interrupt.recv() => SignalRequest::End,
-            _ = self.stop.recv() => SignalRequest::Suspend,
-            _ = self.resumed.recv() => SignalRequest::Resume,
-            _ = self.resized.recv() => SignalRequest::Resize,
+        loop {
+            return tokio::select! {
+                _ = self.terminate.recv() => SignalRequest::End,
+                // A terminal that is closed causes several: of the shell and of the kernel.
+                _ = self.hangup.recv() => if std::mem::replace(&mut self.has_hung_up, true) { continue } else { SignalRequest::End },
+                _ = self.interrupt.recv() => SignalRequest::End,
+                _ = self.stop.recv() => SignalRequest::Suspend,
+                _ = self.resumed.recv() => SignalRequest::Resume,
+                _ = self.resized.recv() => SignalRequest::Resize,
+            };
         }
     }
 }

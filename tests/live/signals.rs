@@ -83,6 +83,7 @@ fn signals_at_the_same_time_are_one_request() {
         trace::wait_for_data(&running, place.path());
         running.signal(Signal::TERM);
         running.signal(Signal::INT);
+        running.signal(Signal::HUP);
         let output = running.wait();
         assert_eq!(output.code, 130, "{}", output.stderr);
         let result: Value = serde_json::from_str(&output.stdout).unwrap();

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::support::screen::{BACKSPACE, CTRL_ENTER, DOWN, END, ENTER, ESC, HOME, RIGHT, TAB, ctrl};
-use crate::support::{TIMEOUT, poll};
+use crate::support::{Signal, TIMEOUT, poll};
 use crate::{BACK_TAB, assert_clean_exit, assert_complete_recordings, press, recordings, sorted};
 
 #[test]
@@ -23,6 +23,20 @@ fn recording_is_started_and_stopped_with_keys() {
     assert_clean_exit(&mut screen);
     // The file name stays visible after the dashboard has exited.
     screen.wait_for(&format!("dn-top: {}", file.display()));
+}
+
+/// `timeout` sends two, and a terminal that is closed causes several.
+#[test]
+fn signals_at_the_same_time_do_not_abandon_recording() {
+    let mut screen = sorted(&[]);
+    press(&screen, ENTER, "Esc back");
+    press(&screen, "t", "◉ recording");
+    screen.wait_until("events", |shown| shown.lines().any(|line| line.contains(" events · ")));
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        screen.signal(signal);
+    }
+    screen.wait_exit();
+    assert_complete_recordings(&screen, 1);
 }
 
 #[test]

@@ -15,6 +15,11 @@ impl Signals {
         Interrupts::new().map(Self)
     }
 
+    /// Waits for another request while the program ends.
+    pub(super) async fn end_again(&mut self) {
+        self.end().await;
+    }
+
     /// Waits for a request to end the program; for use when it does not own the terminal.
     pub(super) async fn end(&mut self) {
         self.0.next().await;
