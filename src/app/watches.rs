@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::AutoWatch;
 use super::Ticket;
 use super::action::{Status, attach};
 use super::findings::{Finding, findings};
@@ -124,6 +125,13 @@ impl Watches {
         }
     }
 
+    /// Keeps an automatic watch after its process is deselected.
+    pub(super) fn keep(&mut self, key: ProcessKey) {
+        for watch in self.all.iter_mut().filter(|watch| watch.key == key) {
+            (watch.automatic, watch.deselected_at) = (false, None);
+        }
+    }
+
     /// Excludes a process from automatic watches.
     pub(super) fn exclude(&mut self, key: ProcessKey) {
         self.excluded.insert(key);
@@ -219,9 +227,10 @@ impl State {
         found
     }
 
-    /// Returns the processes that match the filter and could be watched, but are not.
+    /// Returns the processes that match the filter and could be watched, but are not, or only while they are selected.
     pub(in crate::app) fn unwatched(&self) -> impl Iterator<Item = ProcessKey> {
         let rows = self.list.shown().filter(|row| !matches!(attach(self, row), Some(Status::Refused(_))));
-        rows.map(|row| row.process.key).filter(|key| self.watches.of(*key).is_none())
+        let follows_selection = |watch: &Watch| watch.automatic && self.options.watch == AutoWatch::Selected;
+        rows.map(|row| row.process.key).filter(move |key| self.watches.of(*key).is_none_or(follows_selection))
     }
 }

@@ -32,6 +32,12 @@ pub(in crate::app) fn toggle_all(state: &mut State) -> Vec<Effect> {
         let watched: Vec<_> = shown.filter(|key| state.watches.of(*key).is_some()).collect();
         return watched.into_iter().map(|key| unwatch(state, key)).collect();
     }
+    let (following, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|key| state.watches.of(*key).is_some());
+    for key in following {
+        state.watches.keep(key);
+    }
+    mark(state);
+    state.dirty = true;
     others.into_iter().map(|key| begin(state, key, false, false)).collect()
 }
 

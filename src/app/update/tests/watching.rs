@@ -250,6 +250,24 @@ fn watch_all_toggles_all_attachable_processes() {
     assert_eq!((ended, app.state.watches.all().len()), (attachable(), 0));
 }
 
+/// An automatic watch ends soon after its process is deselected, and its row shows no figures.
+#[test]
+fn watch_all_keeps_the_automatic_watch_of_the_selected_process() {
+    let mut app = watching(AutoWatch::Selected, false);
+    app.wait(1500);
+    let selected = app.state.list.selected().unwrap();
+    assert!(watched(&app.take_effects()).iter().map(|(key, _)| *key).eq([selected]));
+    app.press("W");
+    assert_eq!(watched(&app.take_effects()).len(), attachable() - 1, "no second session");
+    let shown = |app: &TestApp| app.state.list.find(selected).unwrap().watch.map(|watch| watch.automatic);
+    assert_eq!(shown(&app), Some(false));
+    app.press("↓");
+    app.wait(10_000);
+    assert_eq!((shown(&app), app.state.watches.all().len()), (Some(false), attachable()));
+    app.press("W");
+    assert_eq!(app.state.watches.all().len(), 0);
+}
+
 #[test]
 fn watch_all_applies_only_to_filtered_processes() {
     let mut app = TestApp::populated(120, 40);
