@@ -49,9 +49,11 @@ impl<'a> Served<'a> {
         self.counter.histogram.as_ref().map_or(0, |histogram| histogram.total_count)
     }
 
-    /// Returns a quantile of the latest interval.
-    fn quantile_ns(&self, share: f64) -> Option<Nanoseconds> {
-        let (_, seconds) = self.counter.histogram.as_ref()?.quantiles.iter().find(|(other, _)| *other == share)?;
+    /// Returns one of the quantiles 0.5, 0.95 and 0.99 of the latest interval in which requests ended.
+    fn quantile_ns(&self, quantile: usize) -> Option<Nanoseconds> {
+        let histogram = self.counter.histogram.as_ref()?;
+        let latest = histogram.quantiles.iter().find(|(share, _)| *share == [0.5, 0.95, 0.99][quantile]).map(|(_, seconds)| *seconds);
+        let seconds = latest.or_else(|| Some(histogram.history.last()?.1[quantile]))?;
         Some(Nanoseconds((seconds.max(0.0) * 1e9) as u64))
     }
 }
@@ -92,7 +94,7 @@ pub(super) fn view<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>)
 
     let mut rows: Vec<_> = counters.into_iter().flat_map(|counters| &counters.counters).filter_map(Served::of).collect();
     rows.compact_sort_by_key(|served| std::cmp::Reverse(served.count()));
-    let quantile = |share| move |served: &Served<'_>| Cell::known(served.quantile_ns(share), Role::Text);
+    let quantile = |quantile| move |served: &Served<'_>| Cell::known(served.quantile_ns(quantile), Role::Text);
     let empty = match (counters, rows.is_empty(), figures.is_empty()) {
         (None, _, _) => "No counters so far.",
         (_, false, _) => "Nothing matches the filter.",
@@ -108,9 +110,9 @@ pub(super) fn view<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>)
         })
         .column("STATUS", 6, Fit::Right, |served| Cell::new(served.status, if served.has_failed() { Role::Bad } else { Role::Text }))
         .column("COUNT", 7, Fit::Right, |served| Cell::new(Count(served.count()), Role::Strong))
-        .column("P50", 7, Fit::Right, quantile(0.5))
-        .column("P95", 7, Fit::Right, quantile(0.95))
-        .column("P99", 7, Fit::Right, quantile(0.99))
+        .column("P50", 7, Fit::Right, quantile(0))
+        .column("P95", 7, Fit::Right, quantile(1))
+        .column("P99", 7, Fit::Right, quantile(2))
         .column("P99 HISTORY", 24, Fit::Right, |served| {
             Cell::Bars(served.counter.history.iter().map(|(_, value)| *value).collect(), Role::Bytes)
         })
