@@ -126,8 +126,9 @@ pub fn findings(snapshot: &Snapshot, is_ended: bool, thresholds: &Thresholds) ->
     }
     if let Some((from, to, span)) = growth(snapshot, thresholds) {
         let text = format!("heap grew from {} to {} in {}", Bytes(from), Bytes(to), Nanoseconds(span));
+        let severity = to as f64 / from.max(1) as f64 / thresholds.heap_growth();
         let finding = finding(Tab::Gc, text, "more survives each full GC", "its history");
-        found.push(Finding { live: HEAP_ADVICE, ..finding });
+        found.push(Finding { live: HEAP_ADVICE, severity, ..finding });
     }
     found
 }
@@ -136,11 +137,10 @@ pub fn findings(snapshot: &Snapshot, is_ended: bool, thresholds: &Thresholds) ->
 /// before.
 fn growth(snapshot: &Snapshot, thresholds: &Thresholds) -> Option<(u64, u64, u64)> {
     let full = snapshot.gc.recent.iter().filter(|collection| collection.generation == 2 && collection.kind != GcType::FOREGROUND);
-    let sizes: Vec<(u64, i64)> =
-        full.filter_map(|collection| Some((collection.heap_after?, collection.end))).take(GROWING_COLLECTIONS).collect();
-    let ((to, end), (from, begin)) = (*sizes.first()?, *sizes.last()?);
-    let grows = sizes.len() == GROWING_COLLECTIONS
-        && sizes.is_sorted_by(|newer, older| newer.0 > older.0)
+    let sizes: Vec<(u64, i64)> = full.filter_map(|collection| Some((collection.heap_after?, collection.end))).collect();
+    let growths = sizes.windows(2).take_while(|pair| pair[0].0 > pair[1].0).count();
+    let ((to, end), (from, begin)) = (*sizes.first()?, *sizes.get(growths)?);
+    let grows = growths + 1 >= GROWING_COLLECTIONS
         && to as f64 > from as f64 * thresholds.heap_growth()
         && to.saturating_sub(from) as f64 >= thresholds.heap_growth_bytes();
     grows.then_some((from, to, end.abs_diff(begin)))

@@ -9,7 +9,7 @@ use super::findings::{
 };
 use super::listed::listed;
 use super::tabs::Tab;
-use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot};
+use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot, RequestDurations};
 use crate::diagnosis::{GROWING_COLLECTIONS, MIN_BUSY_CORES, MIN_CPU_WAITERS, MIN_THROTTLED_SHARE, Threshold, Thresholds};
 use crate::model::{Bytes, Count, CountRate, CpuUse, Nanoseconds, Percent};
 use crate::sorting::CompactSort;
@@ -28,10 +28,10 @@ const INDUCED_SECONDS: RangeInclusive<i64> = 3..=10;
 const JIT_VALUES: usize = 5;
 /// Seconds over which failed requests are counted, and the minimum number of failed requests.
 const FAILED_REQUESTS: (usize, f64) = (10, 5.0);
-/// Consecutive intervals with slow requests.
+/// Intervals with slow requests, of those in which requests ended.
 const SLOW_INTERVALS: usize = 3;
-/// Intervals checked for slow outgoing requests.
-const SENT_INTERVALS: usize = 15;
+/// Latest intervals that are considered: a few slow requests end in few intervals.
+const REQUEST_INTERVALS: usize = 15;
 /// Consecutive scans with a busy process.
 const BUSY_SCANS: usize = 5;
 /// Minimum number of CPU limit periods, usually of 100 ms each, for a throttled share.
@@ -147,13 +147,13 @@ impl HealthIssue {
                 (share / thresholds.share(Threshold::FailedRequests), Finding { live: ROUTES_ADVICE, ..finding })
             }
             Self::SlowRequests => {
-                let seconds = slow_requests(counters)?;
+                let seconds = slow_requests(&counters.requests)?;
                 let text = format!("p95 of requests {}", Nanoseconds((seconds * 1e9) as u64));
                 let finding = finding(Tab::Http, text, "1 in 20 takes that long or longer", "");
                 (seconds / of(Threshold::SlowRequests), Finding { live: ROUTES_ADVICE, ..finding })
             }
             Self::SlowSentRequests => {
-                let seconds = slow_sent_requests(counters)?;
+                let seconds = slow_requests(&counters.sent_requests)?;
                 let text = format!("p95 of outgoing requests {}", Nanoseconds((seconds * 1e9) as u64));
                 let finding = finding(Tab::Http, text, "1 in 20 outgoing requests takes that long or longer", "");
                 (seconds / of(Threshold::SlowRequests), Finding { live: ROUTES_ADVICE, ..finding })
@@ -172,7 +172,7 @@ impl HealthIssue {
             }
             Self::CpuWait => {
                 let cpu = cpu?;
-                let others = cpu.others().map(|others| format!("; others use {others:.1} CPUs")).unwrap_or_default();
+                let others = cpu.others().map(|others| format!(" (others use {others:.1} CPUs)")).unwrap_or_default();
                 let text = format!("waits for CPU {} of the time{others}", Percent(cpu.wait_share()?));
                 let finding = finding(Tab::Slowdown, text, "its threads are ready to run but get no CPU", "");
                 (cpu_wait_excess(&cpu, thresholds)?, Finding { live: CPU_ADVICE, ..finding })
@@ -219,7 +219,8 @@ fn lock_contention(counters: &CountersSnapshot, thresholds: &Thresholds) -> Opti
     found.into_iter().flatten().max_by(|(a, _), (b, _)| a.total_cmp(b))
 }
 
-/// Returns the sizes before and now in bytes and the time between in nanoseconds, if gen 2 was larger after each of its latest collections.
+/// Returns the sizes before and now in bytes and the time between in nanoseconds, if gen 2 was larger after each of its latest collections: of a
+/// large heap, a few of them leave little more, but all of them since it began to grow do.
 fn gen2_growth(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, f64, u64)> {
     // GCs of younger generations promote into gen 2 as well, until it is collected.
     let collected = &runtime_counter(counters, "gen-2-gc-count")?.history;
@@ -231,9 +232,9 @@ fn gen2_growth(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(
     };
     let mut sizes: Vec<(i64, f64)> = runtime_counter(counters, "gen-2-size")?.history.clone();
     sizes.retain(|(at, _)| is_collected(*at));
-    let latest = sizes.get(sizes.len().checked_sub(GROWING_COLLECTIONS + 1)?..)?;
-    let ((begin, from), (end, to)) = (*latest.first()?, *latest.last()?);
-    let grows = latest.is_sorted_by(|(_, before), (_, after)| before < after) && to - from > thresholds.heap_growth_bytes();
+    let growths = sizes.windows(2).rev().take_while(|pair| pair[0].1 < pair[1].1).count();
+    let ((begin, from), (end, to)) = (*sizes.get(sizes.len().checked_sub(growths + 1)?)?, *sizes.last()?);
+    let grows = growths >= GROWING_COLLECTIONS && to - from > thresholds.heap_growth_bytes();
     grows.then_some((from, to, end.abs_diff(begin)))
 }
 
@@ -256,17 +257,11 @@ fn failed_requests(counters: &CountersSnapshot) -> Option<f64> {
     (failed >= at_least && all > 0.0).then(|| (failed / all).min(1.0))
 }
 
-/// Returns the 95th percentile of request durations, seconds: the smallest of the latest intervals.
-fn slow_requests(counters: &CountersSnapshot) -> Option<f64> {
-    let recent = &counters.requests[counters.requests.len().checked_sub(SLOW_INTERVALS)?..];
-    recent.iter().map(|interval| interval.quantiles.map(|[_, p95, _]| p95)).collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::min)
-}
-
-/// Returns the same for outgoing requests. Intervals without any do not count, because a few slow requests end in few intervals.
-fn slow_sent_requests(counters: &CountersSnapshot) -> Option<f64> {
-    let recent = counters.sent_requests.iter().rev().take(SENT_INTERVALS).filter_map(|interval| Some(interval.quantiles?[1]));
-    let (count, least) = recent.fold((0, f64::INFINITY), |(count, least), p95| (count + 1, p95.min(least)));
-    (count >= SLOW_INTERVALS).then_some(least)
+/// Returns the 95th percentile of request durations, seconds: the smallest of the latest intervals in which requests ended.
+fn slow_requests(intervals: &[RequestDurations]) -> Option<f64> {
+    let recent = intervals.iter().rev().take(REQUEST_INTERVALS).filter_map(|interval| Some(interval.quantiles?[1]));
+    let (count, least) = recent.take(SLOW_INTERVALS).fold((0, f64::INFINITY), |(count, least), p95| (count + 1, p95.min(least)));
+    (count == SLOW_INTERVALS).then_some(least)
 }
 
 /// Returns induced collections per second, if collections are recorded individually.

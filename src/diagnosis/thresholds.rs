@@ -66,7 +66,7 @@ impl Threshold {
             Self::Exceptions => ("exceptions", "Exceptions per second", 50.0, (0.1, 1e6)),
             Self::LockWaiters => ("lock-waiters", "Threads waiting for locks at a time, on average", 2.0, (0.1, 1e4)),
             Self::BlockedThreads => ("blocked-threads", "Pool threads waiting for tasks at a time", 5.0, (1.0, 1e4)),
-            Self::HeapGrowth => ("heap-growth", "Heap growth over 4 full GCs, %", 30.0, (1.0, 1e4)),
+            Self::HeapGrowth => ("heap-growth", "Heap growth over 4 or more full GCs, %", 30.0, (1.0, 1e4)),
             Self::HeapGrowthSize => ("heap-growth-size", "Minimum growth of the heap or gen 2, MB", 10.0, (1.0, 1e6)),
             Self::QueueLength => ("queue-length", "Thread pool queue length, for 3 values in a row", 20.0, (1.0, 1e6)),
             Self::LockContentions => ("lock-contentions", "Lock contentions per second", 100.0, (0.1, 1e6)),

@@ -152,7 +152,7 @@ fn cpu_throttling_and_cpu_wait_are_issues() {
     assert_eq!(found(1000, Some(100), 1100, 50, 12), [], "24 % of periods");
     assert_eq!(found(1000, Some(3800), 1100, 9, 9), [], "too few periods, and no other process is to blame");
     assert_eq!(found(20, Some(10), 900, 50, 49), [], "something else in its group is throttled");
-    let busy = "waits for CPU 75 % of the time; others use 1.8 CPUs".to_owned();
+    let busy = "waits for CPU 75 % of the time (others use 1.8 CPUs)".to_owned();
     assert_eq!(found(1000, Some(3000), 10_000, 0, 0), [(HealthIssue::CpuWait, busy)]);
     assert_eq!(found(9000, Some(27_000), 9_900, 0, 0), [], "it wants more CPUs than there are, and nothing else does");
     assert_eq!(found(50, Some(300), 10_000, 0, 0), [], "it is rarely ready to run");
@@ -207,8 +207,8 @@ fn lock_waiting_threads_are_an_issue_despite_few_contentions() {
 
 /// Slow requests end rarely.
 #[test]
-fn slow_outgoing_requests_are_an_issue() {
-    let found = |p95: &[Option<f64>]| {
+fn slow_requests_are_an_issue_even_if_few() {
+    let found = |served: bool, p95: &[Option<f64>]| {
         let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
         let interval = |(second, p95): (usize, &Option<f64>)| RequestDurations {
             at: second as i64 * 1_000_000_000,
@@ -216,14 +216,18 @@ fn slow_outgoing_requests_are_an_issue() {
             count: 1,
             combinations: 1,
         };
-        counters.sent_requests = p95.iter().enumerate().map(interval).collect();
+        let intervals = p95.iter().enumerate().map(interval).collect();
+        *if served { &mut counters.requests } else { &mut counters.sent_requests } = intervals;
         texts(&counters)
     };
     let (slow, nothing): (_, [&str; 0]) = (Some(1.5), []);
-    assert_eq!(found(&[slow, None, slow, None, None, slow, None]), ["p95 of outgoing requests 1.5 s"]);
-    assert_eq!(found(&[slow, None, slow, None]), nothing);
-    assert_eq!(found(&[slow, slow, slow, Some(0.2)]), nothing);
-    assert_eq!(found(&[&[slow; 3][..], &[None; 15]].concat()), nothing, "long ago");
+    for (served, expected) in [(false, "p95 of outgoing requests 1.5 s"), (true, "p95 of requests 1.5 s")] {
+        assert_eq!(found(served, &[slow, None, slow, None, None, slow, None]), [expected]);
+        assert_eq!(found(served, &[Some(0.2), slow, slow, slow]), [expected], "the latest count");
+        assert_eq!(found(served, &[slow, None, slow, None]), nothing);
+        assert_eq!(found(served, &[slow, slow, slow, Some(0.2)]), nothing);
+        assert_eq!(found(served, &[&[slow; 3][..], &[None; 15]].concat()), nothing, "long ago");
+    }
 }
 
 /// GCs of younger generations promote into gen 2 while a program warms up: only what gen 2 collections leave is growth.
@@ -243,6 +247,12 @@ fn gen_2_growth_counts_only_gen_2_collections() {
     assert_eq!(found(&grows, &[0.0, 1.0, 1.0, 2.0, 1.0, 1.0]), ["gen 2 grew from 20.0 MB to 60.0 MB in 4.0 s"]);
     assert_eq!(found(&grows, &[0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), nothing, "promoted by other collections");
     assert_eq!(found(&[10.0, 20.0, 30.0, 40.0, 35.0, 60.0], &[1.0; 6]), nothing);
+    // A leak in a large heap: 30 % are reached only after many collections.
+    let large: Vec<f64> = (0..20).map(|number| 500.0 + 10.0 * f64::from(number)).collect();
+    assert_eq!(found(&large[..15], &[1.0; 15]), nothing);
+    assert_eq!(found(&large, &[1.0; 20]), ["gen 2 grew from 500 MB to 690 MB in 19 s"]);
+    let since_it_shrank = [&[900.0][..], &large].concat();
+    assert_eq!(found(&since_it_shrank, &[1.0; 21]), ["gen 2 grew from 500 MB to 690 MB in 19 s"]);
 }
 
 /// The worst finding is selected: Enter in the table, and again, opens its details; an arrow key selects the next one.
