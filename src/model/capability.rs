@@ -7,7 +7,7 @@ use crate::ipc::{Capabilities, CommandCode};
 pub struct Capability {
     /// Name of the capability, such as `dump`.
     pub name: &'static str,
-    /// Level of support, such as `generation 3`, or a sentence with the reason if it is not supported.
+    /// `yes` or the newest version of the command, such as `GenerateCoreDump3`, or a sentence with the reason if it is not supported.
     pub available: Result<String, &'static str>,
     /// Whether answers of the runtime have confirmed it; otherwise it is inferred from its version.
     pub known: bool,
@@ -33,8 +33,9 @@ impl Capability {
     /// Returns the capabilities of a runtime, one row each.
     pub fn table(can: &Capabilities) -> Vec<Self> {
         let row = |(name, versions): (&'static str, &[CommandCode])| {
-            let level = if versions.len() == 1 { "yes".to_owned() } else { format!("generation {}", can.newest(versions)) };
-            Self { name, available: can.expected(versions[0]).map(|()| level), known: can.is_known(versions) }
+            let newest = versions[can.newest(versions).saturating_sub(1)];
+            let level = if versions.len() == 1 { "yes" } else { newest.name() };
+            Self { name, available: can.expected(versions[0]).map(|()| level.to_owned()), known: can.is_known(versions) }
         };
         ROWS.into_iter().map(row).collect()
     }
@@ -50,7 +51,7 @@ mod tests {
         let table = |version: Option<&str>| Capability::table(&Capabilities::of(version.map(RuntimeVersion::new).as_ref()));
         let old = table(None);
         let row = |name: &str| old.iter().find(|row| row.name == name).unwrap().available.clone();
-        assert_eq!(row("trace"), Ok("generation 2".to_owned()));
+        assert_eq!(row("trace"), Ok("CollectTracing2".to_owned()));
         assert_eq!(row("perf map"), Err("needs .NET 8"));
         assert_eq!(row("environment"), Err("needs .NET 5"));
         assert!(table(Some("10.0.0")).iter().all(|row| row.available.is_ok()));
