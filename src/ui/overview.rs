@@ -54,7 +54,12 @@ impl Page {
 fn findings(canvas: &mut Canvas<'_>, state: &State, overview: &Overview<'_>, area: Rect) {
     let theme = canvas.theme;
     if overview.findings.is_empty() && area.height > 0 {
-        canvas.pieces(area.x, area.y, area.width, &[(theme.sign(Sign::Yes), theme.good), (" no findings", theme.dim)]);
+        let advice = state.advice_without_findings();
+        let mut pieces = vec![(theme.sign(Sign::Yes), theme.good), (" no findings", theme.dim)];
+        for (index, text) in advice.iter().enumerate() {
+            pieces.extend([(if index == 0 { ".  " } else { "; " }, theme.dim), (text.as_str(), theme.accent)]);
+        }
+        canvas.pieces(area.x, area.y, area.width, &pieces);
     }
     for (place, (found, y)) in overview.findings.iter().zip(area.y..area.bottom()).enumerate() {
         let age = found.age.filter(|age| age.as_secs() > 0).map(|age| format!(" for {}", Age(age))).unwrap_or_default();

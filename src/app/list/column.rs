@@ -286,6 +286,7 @@ fn state_rank(row: &Row) -> u8 {
     match (&row.process.contact, row.process.run_state) {
         _ if row.recording => 4 + u8::from(has_issue),
         _ if has_issue => 3,
+        _ if row.is_stopped() => 1,
         (_, RunState::Suspended) => 2,
         (Contact::Trouble { .. }, _) => 1,
         _ => 0,

@@ -29,8 +29,16 @@ pub struct Row {
 impl Row {
     /// Returns the health issue, if the process is watched and has no more serious condition.
     pub fn issue(&self) -> Option<HealthIssue> {
-        let is_reachable = self.exited_at.is_none() && self.process.contact == Contact::Ok && self.process.run_state != RunState::Suspended;
+        let is_reachable = self.exited_at.is_none()
+            && !self.is_stopped()
+            && self.process.contact == Contact::Ok
+            && self.process.run_state != RunState::Suspended;
         self.watch.filter(|_| is_reachable)?.issue
+    }
+
+    /// Whether a signal or a debugger has stopped the process.
+    pub fn is_stopped(&self) -> bool {
+        self.process.usage.is_stopped && self.exited_at.is_none()
     }
 
     pub(super) fn passes(&self, filter: &Filter) -> bool {
@@ -54,13 +62,26 @@ impl Row {
         if let Some(issue) = self.issue() {
             return (Sign::Trouble, Role::Bad, issue.label());
         }
+        let is_reached = self.exited_at.is_none() && !self.is_stopped();
+        match self.process.contact {
+            _ if is_reached && self.recording => (Sign::Recording, Role::Recording, "recording"),
+            Contact::Ok
+                if is_reached && self.process.run_state != RunState::Suspended && self.watch.is_some_and(|watch| !watch.automatic) =>
+            {
+                (Sign::Watched, Role::Good, "watched")
+            }
+            _ => self.process_state(),
+        }
+    }
+
+    /// Returns the same for the process itself, whatever dn-top does with it and finds.
+    pub(in crate::app) fn process_state(&self) -> (Sign, Role, &'static str) {
         match (&self.process.contact, self.process.run_state) {
             _ if self.exited_at.is_some() => (Sign::Gone, Role::Dim, "ended"),
-            _ if self.recording => (Sign::Recording, Role::Recording, "recording"),
+            _ if self.is_stopped() => (Sign::Trouble, Role::Warning, "stopped"),
             (Contact::Trouble { kind, .. }, _) => (Sign::Trouble, Role::Warning, kind.word()),
             (_, RunState::Suspended) => (Sign::Stopping, Role::Accent, "suspended"),
             (Contact::Unknown, _) => (Sign::Waiting, Role::Dim, "connecting"),
-            (Contact::Ok, _) if self.watch.is_some_and(|watch| !watch.automatic) => (Sign::Watched, Role::Good, "watched"),
             (Contact::Ok, RunState::Unknown) => (Sign::Stopping, Role::Dim, "suspended?"),
             (Contact::Ok, RunState::Running) => (Sign::Running, Role::Good, "running"),
         }

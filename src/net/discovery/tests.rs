@@ -40,6 +40,18 @@ fn process_with_socket_is_listed_with_details() {
     assert!((row.started_unix_ms as f64 / 1e3 - (now - age)).abs() < 5.0);
 }
 
+/// By a signal, or by a debugger.
+#[test]
+fn stopped_processes_are_marked() {
+    let fake_proc = FakeProc::new();
+    fake_proc.socket("tmp", 42, OLD);
+    let mut scanner = Scanner::new(fake_proc.sources()).unwrap();
+    for (state, is_stopped) in [('S', false), ('T', true), ('t', true), ('R', false), ('D', false)] {
+        fake_proc.add(&Fake { state, ..fake(42) });
+        assert_eq!(scanner.scan(Instant::now()).unwrap()[0].usage.is_stopped, is_stopped, "{state}");
+    }
+}
+
 #[test]
 fn cpu_usage_is_percent_of_one_core_since_last_scan() {
     let fake_proc = FakeProc::new();

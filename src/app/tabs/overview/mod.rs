@@ -21,7 +21,7 @@ use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::app::update::panes;
 use crate::app::watches::CurrentFinding;
-use crate::model::{Age, Bytes, Capability, CpuUse, Process, has_own_root, reachable_path, temporary_folder};
+use crate::model::{Age, Bytes, Capability, CpuUse, Process, RunState, has_own_root, reachable_path, temporary_folder};
 
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["Overview", "Over", "Ovw"],
@@ -64,33 +64,59 @@ impl State {
         let process = &row.process;
         let watch = self.selected_watch();
         let counters = watch.and_then(|watch| watch.counters.as_deref());
-        const STARTING: (&str, Role) =
-            ("Watched 10 s after its start: a session can hang a program that starts on .NET 8 or older.", Role::Dim);
-        const WAITING: (&str, Role) = ("Waiting for the first values of its counters …", Role::Dim);
-        let notice = match (process.contact.reason(), watch) {
-            (Some(reason), _) => Some((reason.to_owned(), Role::Warning)),
-            (None, None) if self.is_watch_delayed() => Some((STARTING.0.to_owned(), STARTING.1)),
-            (None, None) if self.will_be_watched() => Some((WAITING.0.to_owned(), WAITING.1)),
-            (None, Some(_)) if counters.is_none() => Some((WAITING.0.to_owned(), WAITING.1)),
-            (None, None) if row.exited_at.is_none() && Action::Watch.status(self) == Status::Ready => {
-                let key = self.key(Action::Watch);
-                Some((format!("Not watched: {key} shows heap, GC, exceptions, thread pool and locks."), Role::Dim))
-            }
-            _ => None,
-        };
         let findings = self.findings_of_selected();
         let selected = findings.iter().position(|found| Some(found.finding.kind()) == self.details.finding).unwrap_or(0);
         Some(Overview {
             row,
             findings,
             selected,
-            is_watched: counters.is_some(),
-            notice,
+            is_watched: counters.is_some() && !row.is_stopped(),
+            notice: self.notice(row),
             facts: facts(row, watch.and_then(|watch| watch.cpu), self.uptime(process)),
             graphs: self.graphs(process, counters),
             details: further_facts(process),
             capabilities: capabilities(process),
         })
+    }
+
+    /// Returns which keys show more about a process without findings.
+    pub fn advice_without_findings(&self) -> Vec<String> {
+        let keys = [(Action::WhySlow, ": find out why it is slow"), (Action::Stacks, ": what every thread is doing")];
+        let ready = keys.into_iter().filter(|(action, _)| action.status(self) == Status::Ready);
+        ready.map(|(action, shows)| format!("{}{shows}", self.key(action))).collect()
+    }
+
+    /// Returns why figures are missing, and what to do about it.
+    fn notice(&self, row: &Row) -> Option<(String, Role)> {
+        const STARTING: &str = "Watched 10 s after its start: a session can hang a program that starts on .NET 8 or older.";
+        const WAITING: &str = "Waiting for the first values of its counters …";
+        let process = &row.process;
+        if row.is_stopped() {
+            let pid = process.key.pid;
+            let text = format!(
+                "Stopped by a signal or a debugger: no thread runs, and its runtime does not answer. kill -CONT {pid} continues it."
+            );
+            return Some((text, Role::Warning));
+        }
+        if let Some(reason) = process.contact.reason() {
+            return Some((reason.to_owned(), Role::Warning));
+        }
+        if row.exited_at.is_none() && process.run_state == RunState::Suspended {
+            let [resume, trace] = [Action::Resume, Action::Trace].map(|action| self.key(action));
+            let record = if row.recording { String::new() } else { format!("; {trace} before that records it from its first instruction") };
+            return Some((format!("Suspended at startup: {resume} resumes it{record}."), Role::Accent));
+        }
+        let watch = self.watches.of(process.key);
+        let text = match watch {
+            None if self.is_watch_delayed() => STARTING.to_owned(),
+            None if self.will_be_watched() => WAITING.to_owned(),
+            Some(watch) if watch.counters.is_none() => WAITING.to_owned(),
+            None if row.exited_at.is_none() && Action::Watch.status(self) == Status::Ready => {
+                format!("Not watched: {} shows heap, GC, exceptions, thread pool and locks.", self.key(Action::Watch))
+            }
+            _ => return None,
+        };
+        Some((text, Role::Dim))
     }
 
     /// Returns the tab for the finding at this screen line.
@@ -143,7 +169,7 @@ fn facts(row: &Row, cpu: Option<CpuUse>, uptime: Age) -> Vec<Figure> {
     };
     let user = process.user.as_deref().map_or_else(|| process.uid.to_string(), |user| format!("{user} ({})", process.uid));
     let mut facts = vec![
-        Figure::new("State", row.word(), state),
+        Figure::new("State", row.process_state().2, state),
         Figure::new("Runtime", runtime, Role::Text),
         Figure::new("PID", pid, Role::Text),
         Figure::new("Uptime", uptime, Role::Text),

@@ -1,6 +1,6 @@
-use crate::app::test_app::{TestApp, process, published, sample_processes};
+use crate::app::test_app::{TestApp, process, published, recording, sample_processes};
 use crate::app::{Effect, JobResult, Msg, Ticket};
-use crate::model::{Contact, Outcome, Phase, Recording, StoppedBy, Trouble};
+use crate::model::{Contact, Outcome, Phase, Recording, RunState, StoppedBy, Trouble};
 
 #[test]
 fn a_dialog_closes_when_its_process_ends() {
@@ -274,4 +274,55 @@ fn process_tree_groups_children_and_containers() {
     assert_eq!(rows(&app)[..2], [(12, 0), (20, 0)]);
     app.press("⎋H");
     assert_eq!(rows(&app), flat);
+}
+
+fn notice(app: &TestApp) -> String {
+    app.state.overview().unwrap().notice.map(|(text, _)| text).unwrap_or_default()
+}
+
+/// It would otherwise look like a healthy process that does nothing.
+#[test]
+fn stopped_process_is_shown_as_stopped() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("w");
+    let Some(&Effect::Watch { key, ticket, .. }) = app.take_effects().first() else { panic!("no watch") };
+    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 38.0, 0.0, 0.0), cpu: None });
+    assert_eq!((app.state.selected().unwrap().word(), app.state.overview().unwrap().is_watched), ("GC time", true));
+    let mut processes = sample_processes();
+    for process in processes.iter_mut().filter(|process| process.key == key) {
+        process.usage.is_stopped = true;
+    }
+    app.send(Msg::Processes(processes));
+    assert_eq!(app.state.selected().unwrap().word(), "stopped");
+    assert_eq!(
+        notice(&app),
+        "Stopped by a signal or a debugger: no thread runs, and its runtime does not answer. kill -CONT 4242 continues it."
+    );
+    assert!(!app.state.overview().unwrap().is_watched, "no findings would be untrue");
+    app.send(Msg::Processes(sample_processes()));
+    assert_eq!((app.state.selected().unwrap().word(), notice(&app)), ("GC time", String::new()));
+}
+
+#[test]
+fn suspended_process_is_shown_with_what_to_do() {
+    let mut app = TestApp::populated(120, 40);
+    let suspended = sample_processes().into_iter().find(|process| process.run_state == RunState::Suspended).unwrap();
+    app.state.list.select(suspended.key);
+    assert_eq!(notice(&app), "Suspended at startup: R resumes it; t before that records it from its first instruction.");
+    app.press("t");
+    let recording = Recording { key: suspended.key, ..recording(1, 5, Phase::Starting) };
+    app.send(Msg::Recording(Box::new(recording)));
+    assert_eq!(notice(&app), "Suspended at startup: R resumes it.");
+}
+
+/// The State is that of the process; what was found is in the findings.
+#[test]
+fn overview_separates_the_state_from_findings() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("w");
+    let Some(&Effect::Watch { ticket, .. }) = app.take_effects().first() else { panic!("no watch") };
+    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 38.0, 0.0, 0.0), cpu: None });
+    let state = |app: &TestApp| app.state.overview().unwrap().facts.into_iter().find(|fact| fact.label == "State").unwrap().value;
+    assert_eq!((app.state.selected().unwrap().word(), state(&app).as_str()), ("GC time", "running"));
+    assert_eq!(app.state.advice_without_findings(), ["F: find out why it is slow", "D: what every thread is doing"]);
 }
