@@ -53,6 +53,13 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, view: &View<'_>, geom
                 canvas.sign(x, geometry.side.y - 1, theme.glyphs.horizontal, theme.border);
             }
         }
+        // Without a line, two lists look like one whose rows continue.
+        if geometry.side.x > geometry.list.right() {
+            let (theme, middle) = (canvas.theme, geometry.list.right() + (geometry.side.x - geometry.list.right()) / 2);
+            for y in geometry.side.top()..geometry.side.bottom() {
+                canvas.sign(middle, y, theme.glyphs.vertical, theme.border);
+            }
+        }
         beside(canvas, side, geometry.side);
     }
     cursor
