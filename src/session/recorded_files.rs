@@ -15,17 +15,18 @@ const MAX_ENTRIES: usize = 20_000;
 /// Maximum number of files whose header is read, the most recently modified.
 const MAX_FILES: usize = 200;
 
-/// Returns the nettrace and `.gcdump` files among these paths and in this folder, most recently modified first. Only regular files are
-/// opened: no links, pipes or devices.
+/// Returns the nettrace and `.gcdump` files among these paths and in this folder, most recently modified first. Of incomplete recordings only
+/// those among the paths: another one may be under way. Only regular files are opened: no links, pipes or devices.
 pub fn recorded_files(known: &[PathBuf], folder: &Path) -> Vec<TraceFile> {
     let entries = fs::read_dir(folder).into_iter().flatten().take(MAX_ENTRIES).filter_map(Result::ok).map(|entry| entry.path());
     let is_recorded =
         |path: &PathBuf| path.extension().is_some_and(|extension| extension == "nettrace" || FileKind::of(path) == FileKind::Heap);
+    let is_incomplete = |path: &&PathBuf| path.to_string_lossy().ends_with(".nettrace.partial");
     let mut found: Vec<(_, PathBuf)> = known
         .iter()
+        .filter(|path| is_recorded(path) || is_incomplete(path))
         .cloned()
-        .chain(entries)
-        .filter(is_recorded)
+        .chain(entries.filter(is_recorded))
         .filter_map(|path| {
             let facts = path.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
             Some((facts.modified().ok(), files::real_path(&path).ok()?))
@@ -70,10 +71,14 @@ mod tests {
         let elsewhere = tempfile::tempdir().unwrap();
         let known = elsewhere.path().join("known.nettrace");
         fs::write(&known, trace(10)).unwrap();
-        let found = recorded_files(&[known, path("a.nettrace"), path("gone.nettrace")], folder.path());
+        for (name, pid) in [("crashed.nettrace.partial", 11), ("other.nettrace.partial", 12)] {
+            fs::write(path(name), trace(pid)).unwrap();
+        }
+        let known = [known, path("a.nettrace"), path("gone.nettrace"), path("crashed.nettrace.partial"), path("other.txt")];
+        let found = recorded_files(&known, folder.path());
         let mut pids: Vec<_> = found.iter().map(|file| file.process_id).collect();
         pids.sort_unstable();
-        assert_eq!(pids, [0, 7, 8, 10], "{found:?}");
+        assert_eq!(pids, [0, 7, 8, 10, 11], "{found:?}");
         let heaps: Vec<_> = found.iter().filter(|file| file.kind == FileKind::Heap).map(TraceFile::name).collect();
         assert_eq!(heaps, ["heap.gcDump"]);
         let named = trace_file(&path("folder.nettrace").join("../heap.gcDump")).unwrap();

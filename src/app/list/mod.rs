@@ -84,6 +84,8 @@ pub struct ProcessList {
     is_tree: bool,
     /// The processes that actions apply to, instead of the selected one.
     tagged: BTreeSet<ProcessKey>,
+    /// The process whose row stays after it has exited.
+    kept: Option<ProcessKey>,
     loaded: bool,
 }
 
@@ -197,6 +199,16 @@ impl ProcessList {
         changed
     }
 
+    /// Keeps the row of this process even after it has exited: its details are being read. Any other is no longer kept.
+    pub(super) fn keep(&mut self, key: Option<ProcessKey>) {
+        self.kept = key;
+    }
+
+    /// Returns when the row is removed: some time after its process has exited, unless it is kept.
+    fn expires_at(&self, row: &Row) -> Option<Duration> {
+        row.exited_at.filter(|_| self.kept != Some(row.process.key)).map(|at| at + EXITED_DURATION)
+    }
+
     /// Removes the highlight of new rows, and the rows of exited processes, after their time. Returns whether anything changed.
     pub(super) fn expire(&mut self, now: Duration) -> bool {
         let mut changed = false;
@@ -206,9 +218,10 @@ impl ProcessList {
                 changed = true;
             }
         }
-        let before = self.rows.len();
-        self.rows.retain(|row| row.exited_at.is_none_or(|at| at + EXITED_DURATION > now));
-        if self.rows.len() != before {
+        let is_over = |row: &Row| self.expires_at(row).is_some_and(|at| at <= now);
+        let over: BTreeSet<_> = self.rows.iter().filter(|row| is_over(row)).map(|row| row.process.key).collect();
+        if !over.is_empty() {
+            self.rows.retain(|row| !over.contains(&row.process.key));
             let listed: BTreeSet<_> = self.rows.iter().map(|row| row.process.key).collect();
             self.tagged.retain(|key| listed.contains(key));
             self.rebuild();
@@ -219,7 +232,7 @@ impl ProcessList {
 
     /// Returns when [`Self::expire`] is due next.
     pub(super) fn deadline(&self) -> Option<Duration> {
-        self.rows.iter().flat_map(|row| [row.new_until, row.exited_at.map(|at| at + EXITED_DURATION)]).flatten().min()
+        self.rows.iter().flat_map(|row| [row.new_until, self.expires_at(row)]).flatten().min()
     }
 
     /// Updates which processes are being recorded.

@@ -46,10 +46,11 @@ impl State {
         ProcessTable { state: self, parts }
     }
 
-    /// Returns the displayed uptime of a process; frozen while paused.
-    pub(in crate::app) fn uptime(&self, process: &Process) -> Age {
-        let now = self.pause.as_ref().map_or(self.now.unix_ms, |pause| pause.since.unix_ms);
-        Age(Duration::from_millis(now.saturating_sub(process.started_unix_ms)))
+    /// Returns the displayed uptime of a process; frozen while paused, and when the process has ended.
+    pub(in crate::app) fn uptime(&self, row: &Row) -> Age {
+        let now = self.pause.as_ref().map_or(self.now, |pause| pause.since);
+        let since_exit = row.exited_at.map_or(Duration::ZERO, |exited_at| now.elapsed.saturating_sub(exited_at));
+        Age(Duration::from_millis(now.unix_ms.saturating_sub(row.process.started_unix_ms)).saturating_sub(since_exit))
     }
 
     /// Whether the columns of watched processes are shown. An automatic watch does not show them, so that it does not move the others.
@@ -139,7 +140,7 @@ impl ProcessTable<'_> {
             Column::Threads if process.usage.threads == 0 => Cell::Unknown,
             Column::Threads => Cell::new(process.usage.threads, role),
             Column::User => Cell::new(user(process), role),
-            Column::Uptime => Cell::new(self.state.uptime(process).to_string(), role),
+            Column::Uptime => Cell::new(self.state.uptime(row).to_string(), role),
             Column::State => {
                 let file = self.state.files.iter().find(|file| file.key == process.key);
                 let (sign, role, word) = file.map_or_else(|| row.condition(), OpenFile::condition);

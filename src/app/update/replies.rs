@@ -94,7 +94,7 @@ pub(super) fn recording(state: &mut State, recording: Recording) {
 /// Returns the message for an ended recording.
 fn ended(recording: &Recording, outcome: &Outcome) -> (Level, String) {
     let subject = Subject::of_recording(recording);
-    let trouble = outcome.trouble.as_deref().map(|trouble| format!(" {trouble}")).unwrap_or_default();
+    let trouble = outcome.trouble.as_deref().map(|trouble| format!(" {}", sentence(trouble))).unwrap_or_default();
     if let Some(kernel) = &recording.kernel {
         let elapsed = Stopwatch(recording.elapsed);
         return match outcome.stopped_by {
@@ -104,20 +104,33 @@ fn ended(recording: &Recording, outcome: &Outcome) -> (Level, String) {
             _ => (Level::Warning, format!("{subject} wrote to {kernel} for {elapsed}.{trouble}")),
         };
     }
-    let samples = recording.cpu_file.as_ref().map(|file| format!(" CPU samples in {}", file.display())).unwrap_or_default();
+    let samples = recording.cpu_file.as_ref().map(|file| format!(" CPU samples in {}.", file.display())).unwrap_or_default();
     let Some(file) = &outcome.file else {
         return (Level::Error, format!("{subject}: nothing was recorded.{trouble}{samples}"));
     };
     let loss = if recording.dropped > 0 { format!(", {} dropped", Count(recording.dropped)) } else { String::new() };
     let what = format!("{}, {}{loss}, in {}", Bytes(recording.bytes), Counted(recording.events, "event"), file.display());
     let (level, text) = match (outcome.stopped_by, outcome.complete) {
-        (StoppedBy::Error, _) => (Level::Error, format!("{subject}: the recording failed.{trouble} Kept: {what}")),
-        (StoppedBy::TargetExit, _) => (Level::Warning, format!("{subject} exited while being recorded.{trouble} Kept: {what}")),
+        (StoppedBy::Error, _) => (Level::Error, format!("{subject}: the recording failed.{trouble} Kept: {what}.")),
+        (StoppedBy::TargetExit, _) => (Level::Warning, format!("{subject} exited while being recorded.{trouble} Kept: {what}.")),
         (StoppedBy::Event, true) => (Level::Success, format!("{subject}: stop event received. Recorded {what}.{trouble}")),
-        (_, false) => (Level::Warning, format!("{subject}: recorded, but the end is missing.{trouble} Kept: {what}")),
+        (_, false) => (Level::Warning, format!("{subject}: recorded, but the end is missing.{trouble} Kept: {what}.")),
         (_, true) => (Level::Success, format!("{subject}: recorded {what}.{trouble}")),
     };
     (level, text + &samples)
+}
+
+/// Returns the text with a capital letter and a full stop. A name, such as that of a command, has its own capitals.
+fn sentence(text: &str) -> String {
+    let is_word = text.split(' ').next().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_lowercase()));
+    let mut text = text.to_owned();
+    if let Some(first) = text.get_mut(..1).filter(|_| is_word) {
+        first.make_ascii_uppercase();
+    }
+    if !text.ends_with(['.', '!', '?', '…']) {
+        text.push('.');
+    }
+    text
 }
 
 pub(super) fn tracepoints_missing(state: &mut State, key: ProcessKey, missing: Vec<SafeText>) {

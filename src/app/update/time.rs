@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::app::action::{Action, Status};
 use crate::app::details::{Details, Refresh};
 use crate::app::message::Ticket;
-use crate::app::{Answer, Effect, Now, State, Tab};
+use crate::app::{Answer, Effect, Focus, Now, State, Tab};
 use crate::model::ProcessKey;
 
 use super::{files, leaving, watching};
@@ -48,6 +48,8 @@ pub(super) fn next_change(state: &State) -> Option<Duration> {
 /// Brings everything up to date with the current time and selection.
 pub(super) fn update_due(state: &mut State) -> Vec<Effect> {
     let now = state.now.elapsed;
+    // What was recorded of a process that crashes must not disappear while it is read.
+    state.list.keep(state.list.selected().filter(|_| state.focus == Focus::Detail));
     if state.list.expire(now) {
         state.dirty = true;
     }

@@ -70,9 +70,9 @@ impl State {
             row,
             findings,
             selected,
-            is_watched: counters.is_some() && !row.is_stopped(),
+            is_watched: counters.is_some() && row.exited_at.is_none() && !row.is_stopped(),
             notice: self.notice(row),
-            facts: facts(row, watch.and_then(|watch| watch.cpu), self.uptime(process)),
+            facts: facts(row, watch.and_then(|watch| watch.cpu), self.uptime(row)),
             graphs: self.graphs(process, counters),
             details: further_facts(process),
             capabilities: capabilities(process),
@@ -91,6 +91,10 @@ impl State {
         const STARTING: &str = "Watched 10 s after its start: a session can hang a program that starts on .NET 8 or older.";
         const WAITING: &str = "Waiting for the first values of its counters …";
         let process = &row.process;
+        if row.exited_at.is_some() {
+            let text = format!("The process has ended. Its recordings and dumps are in {}: Jobs.", Tab::Jobs.key(self.row_kind()));
+            return Some((text, Role::Warning));
+        }
         if row.is_stopped() {
             let pid = process.key.pid;
             let text = format!(
@@ -101,7 +105,7 @@ impl State {
         if let Some(reason) = process.contact.reason() {
             return Some((reason.to_owned(), Role::Warning));
         }
-        if row.exited_at.is_none() && process.run_state == RunState::Suspended {
+        if process.run_state == RunState::Suspended {
             let [resume, trace] = [Action::Resume, Action::Trace].map(|action| self.key(action));
             let record = if row.recording { String::new() } else { format!("; {trace} before that records it from its first instruction") };
             return Some((format!("Suspended at startup: {resume} resumes it{record}."), Role::Accent));
@@ -111,9 +115,10 @@ impl State {
             None if self.is_watch_delayed() => STARTING.to_owned(),
             None if self.will_be_watched() => WAITING.to_owned(),
             Some(watch) if watch.counters.is_none() => WAITING.to_owned(),
-            None if row.exited_at.is_none() && Action::Watch.status(self) == Status::Ready => {
+            None if Action::Watch.status(self) == Status::Ready => {
                 format!("Not watched: {} shows heap, GC, exceptions, thread pool and locks.", self.key(Action::Watch))
             }
+            None if self.options.readonly => "Not watched: dn-top was started with --readonly. --watch selected allows it.".to_owned(),
             _ => return None,
         };
         Some((text, Role::Dim))

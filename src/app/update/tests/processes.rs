@@ -47,6 +47,28 @@ fn actions_are_refused_for_an_ended_process() {
     assert_ne!(app.selected_name(), "OrderService");
 }
 
+/// Its last recording is what explains the crash.
+#[test]
+fn ended_process_stays_while_its_details_are_read() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("t");
+    app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
+    app.press("⏎7");
+    app.send(Msg::Processes(sample_processes().into_iter().skip(1).collect()));
+    app.wait(60_000);
+    assert_eq!(app.selected_name(), "OrderService");
+    assert_eq!(app.state.selected().unwrap().word(), "ended");
+    assert!(app.state.shown_recording().is_some());
+    assert_eq!(notice(&app), "The process has ended. Its recordings and dumps are in 0: Jobs.");
+    let uptime = |app: &TestApp| app.state.overview().unwrap().facts.into_iter().find(|fact| fact.label == "Uptime").unwrap().value;
+    let at_exit = uptime(&app);
+    app.wait(3_600_000);
+    assert_eq!(uptime(&app), at_exit);
+    app.press("⎋");
+    assert_ne!(app.selected_name(), "OrderService");
+    assert_eq!(app.state.list.rows().len(), sample_processes().len() - 1);
+}
+
 #[test]
 fn frozen_table_still_refuses_actions_on_ended_processes() {
     let mut app = TestApp::populated(120, 40);

@@ -132,6 +132,10 @@ fn recording_outcome_is_reported() {
         (done(StoppedBy::Interrupt, true, true, None), "OrderService (4242): recorded 1.8 MB, 63.8k events, in /x/y.nettrace."),
         (done(StoppedBy::Interrupt, false, true, None), "recorded, but the end is missing. Kept:"),
         (done(StoppedBy::TargetExit, false, true, None), "OrderService (4242) exited while being recorded. Kept:"),
+        (
+            done(StoppedBy::TargetExit, false, true, Some("the target exited; blocks are kept")),
+            "exited while being recorded. The target exited; blocks are kept. Kept: 1.8 MB, 63.8k events, in /x/y.nettrace.",
+        ),
         (done(StoppedBy::Error, false, true, Some("No space left on /x.")), "the recording failed. No space left on /x. Kept:"),
         (done(StoppedBy::Error, false, false, Some("The session limit.")), "nothing was recorded. The session limit."),
     ] {
