@@ -122,4 +122,11 @@ fn readonly_refuses_changes_with_a_reason() {
     app.press("t d p T w W");
     assert_eq!(app.take_effects(), []);
     assert!(app.state.overlay.is_none());
+    // No view advises a key that is refused.
+    let notice = app.state.overview().unwrap().notice.map(|(text, _)| text);
+    assert_eq!(notice.as_deref(), Some("Not watched: dn-top was started with --readonly. --watch selected allows it."));
+    app.press("⏎6");
+    let view = app.state.view_of(crate::app::Tab::Threads).unwrap();
+    assert_eq!(view.heading.unwrap().into_iter().flatten().map(|(text, _)| text).collect::<String>(), "not watched (--readonly)");
+    assert_eq!(view.head.len(), 1, "no key to sample threads");
 }

@@ -7,7 +7,7 @@ use super::registry::Live;
 use super::threads::{sample_age, top_frame};
 use super::view::{Figure, Head, Line, Role, View};
 use crate::analysis::{CounterSnapshot, CountersSnapshot, ThreadId};
-use crate::app::action::{Action, attach};
+use crate::app::action::{Action, Status, attach};
 use crate::app::health::runtime_counter;
 use crate::app::live_threads::LiveThread;
 use crate::app::state::State;
@@ -37,9 +37,13 @@ fn heading(state: &State, tab: Tab, live: &Live, is_watched: bool) -> Line {
         (true, _) if live.needs_counters => "live counters".to_owned(),
         (true, _) => "from /proc".to_owned(),
         (false, true) => "waiting …".to_owned(),
+        (false, false) if state.options.readonly => "not watched (--readonly)".to_owned(),
         (false, false) => format!("not watched ({})", state.key(Action::Watch)),
     };
     let role = if is_watched && live.needs_counters { Role::Good } else { Role::Dim };
+    if state.options.readonly {
+        return vec![(from, role)];
+    }
     vec![
         (from, role),
         ("   Enter ".to_owned(), Role::Accent),
@@ -117,7 +121,7 @@ pub(super) fn threads<'a>(state: &'a State, counters: Option<&'a CountersSnapsho
         Some(_) => "Nothing matches the filter.",
     };
     let mut head = vec![Head::Figures(figures)];
-    if state.details.stacks.get().is_none() {
+    if state.details.stacks.get().is_none() && Action::Stacks.status(state) == Status::Ready {
         head.push(Head::text(
             format!("{} samples the top frame of each thread: where it runs or waits.", state.key(Action::Stacks)),
             Role::Dim,
