@@ -191,6 +191,11 @@ mod tests {
         }
         let methods = entries(&here(Context::Methods));
         let at = |action| methods.iter().position(|entry| entry.action == action);
+        let of_threads = entries(&here(Context::Rows));
+        assert!(
+            !of_threads.iter().any(|entry| entry.action == Action::Shape && entry.places.contains(Context::Rows)),
+            "no key of another tab"
+        );
         assert!(at(Action::Callers) < at(Action::Trace) && at(Action::Trace) < at(Action::WriteHeap), "view, general, other views");
     }
 

@@ -24,7 +24,9 @@ pub enum Context {
     Exceptions,
     /// Throw sites as a call tree, where arrow keys expand and collapse.
     ThrowTree,
-    /// A list of a recording's contents: collections, threads, requests, log messages, compiled methods, assemblies.
+    /// Garbage collections, in the same tab as allocations.
+    Collections,
+    /// A list of a recording's contents: threads, requests, log messages, compiled methods, assemblies.
     Rows,
     /// The slowdown report.
     Slowdown,
@@ -103,8 +105,8 @@ pub(in crate::app) const CALL_TREE: Places = Places::of(&[Context::CallTree]);
 pub(in crate::app) const ALLOCATED_TYPES: Places = Places::of(&[Context::Allocations]);
 pub(in crate::app) const ALLOCATION_TREE: Places = Places::of(&[Context::AllocationTree]);
 pub(in crate::app) const ALLOCATIONS: Places = ALLOCATED_TYPES.and(ALLOCATION_TREE);
-/// All forms of the GC tab, and the lists of other tabs.
-pub(in crate::app) const COLLECTIONS: Places = Places::of(&[Context::Rows]).and(ALLOCATIONS);
+/// All forms of the GC tab.
+pub(in crate::app) const COLLECTIONS: Places = Places::of(&[Context::Collections]).and(ALLOCATIONS);
 pub(in crate::app) const THROW_TREE: Places = Places::of(&[Context::ThrowTree]);
 /// Both forms of the exceptions tab.
 pub(in crate::app) const EXCEPTIONS: Places = Places::of(&[Context::Exceptions]).and(THROW_TREE);
@@ -117,7 +119,7 @@ pub(in crate::app) const METHODS: Places = FLAT_METHODS.and(CALL_TREE);
 pub(in crate::app) const SIDEWAYS: Places = FLAME.and(TREES);
 pub(in crate::app) const EVENTS: Places = Places::of(&[Context::Events]);
 pub(in crate::app) const COUNTERS: Places = Places::of(&[Context::Counters]);
-pub(in crate::app) const ROWS: Places = Places::of(&[Context::Rows, Context::Exceptions]);
+pub(in crate::app) const ROWS: Places = Places::of(&[Context::Rows, Context::Collections, Context::Exceptions]);
 pub(in crate::app) const SLOWDOWN: Places = Places::of(&[Context::Slowdown]);
 pub(in crate::app) const COMPARE: Places = Places::of(&[Context::Compare]);
 pub(in crate::app) const HEAP: Places = Places::of(&[Context::Heap]);

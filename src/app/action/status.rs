@@ -302,6 +302,7 @@ impl State {
             Context::Events => self.analysis().is_some(),
             Context::Counters => is_watched(self) || self.counters().is_some_and(|snapshot| !snapshot.counters.is_empty()),
             Context::Rows
+            | Context::Collections
             | Context::Allocations
             | Context::Exceptions
             | Context::Heap

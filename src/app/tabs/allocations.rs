@@ -24,7 +24,7 @@ pub(super) const ACTIONS: &[Entry] = &[
         Do(State::toggle_allocations),
     )
     .hint(83)
-    .when(|state| ready_if(state.tab == Tab::Gc && state.allocations().is_some()))
+    .when(|state| ready_if(state.allocations().is_some()))
     .label_now(|state| match (state.allocation_tree().is_some(), state.lists_allocations()) {
         (true, _) => "types",
         (false, true) => "collections",

@@ -23,7 +23,7 @@ pub(super) const TAB: Descriptor = Descriptor {
     context: |state| match (state.allocation_tree().is_some(), state.lists_allocations()) {
         (true, _) => Context::AllocationTree,
         (false, true) => Context::Allocations,
-        (false, false) => Context::Rows,
+        (false, false) => Context::Collections,
     },
     actions: allocations::ACTIONS,
     shows: Shows::Recording(Recorded {

@@ -252,7 +252,7 @@ fn allocated_type_opens_its_call_tree() {
         ((0..view.list.len()).map(name).collect::<Vec<_>>(), name(view.cursor.at))
     };
     let collections = rows(&app).0.len();
-    assert_eq!(app.state.context(), Context::Rows);
+    assert_eq!(app.state.context(), Context::Collections);
     app.press("f↓");
     let (types, selected) = rows(&app);
     assert_eq!((app.state.context(), types.len(), selected.as_str()), (Context::Allocations, 4, types[1].as_str()));
@@ -274,12 +274,12 @@ fn allocated_type_opens_its_call_tree() {
         app.press("⏎");
     }
     app.press("⎋f");
-    assert_eq!((app.state.context(), rows(&app).0.len()), (Context::Rows, collections));
+    assert_eq!((app.state.context(), rows(&app).0.len()), (Context::Collections, collections));
     // Without recorded allocations, there is nothing to switch to.
     let empty = Arc::new(crate::ui::tests::analysis::empty().as_ref().clone());
     app.press("f");
     app.send(Msg::Recording(Box::new(Recording { analysis: Some(empty), ..recording(1, 42, Phase::Recording) })));
-    assert_eq!(app.state.context(), Context::Rows);
+    assert_eq!(app.state.context(), Context::Collections);
 }
 
 #[test]
