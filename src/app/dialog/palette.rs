@@ -42,6 +42,12 @@ impl State {
         let passes = |fields: &[(&'static str, &str)]| {
             filter.passes(&fields.iter().map(|(column, text)| Field::text(column, text)).collect::<Vec<_>>())
         };
+        // A kind lists all of it, and with another word some: "theme dark". Fewer letters are in too many names.
+        let first = filter.as_str().split_whitespace().next().unwrap_or_default().to_lowercase();
+        let is_kind = |kind: &str| first.len() >= 3 && kind.starts_with(&first);
+        let passes_as = |kind: &'static str, column: &'static str, name: &str| {
+            passes(&[(column, name)]) || is_kind(kind) && passes(&[("KIND", kind), (column, name)])
+        };
         let (mut named, mut described) = (Vec::new(), Vec::new());
         for (index, entry) in TABLE.iter().enumerate().filter(|(index, _)| self.offers(*index)) {
             if passes(&[("ACTION", entry.label)]) {
@@ -53,15 +59,15 @@ impl State {
         named.compact_sort_by_key(|(_, entry)| entry.status(self) != Status::Ready);
         let mut found: Vec<Found> = named.into_iter().map(|(index, _)| Found::Action(index)).collect();
         let tabs = Tab::ALL.into_iter().filter(|tab| tab.is_shown(self.row_kind()));
-        found.extend(tabs.filter(|tab| passes(&[("TAB", tab.titles()[0])])).map(Found::Tab));
+        found.extend(tabs.filter(|tab| passes_as("tab", "TAB", tab.titles()[0])).map(Found::Tab));
         if (0..TABLE.len()).any(|index| TABLE[index].action == Action::Profiles && self.offers(index)) {
-            found.extend(profiles().iter().filter(|profile| passes(&[("PROFILE", &profile.name)])).map(Found::Profile));
+            found.extend(profiles().iter().filter(|profile| passes_as("profile", "PROFILE", &profile.name)).map(Found::Profile));
         }
-        found.extend(self.options.themes.iter().filter(|name| passes(&[("THEME", name)])).cloned().map(Found::Theme));
+        found.extend(self.options.themes.iter().filter(|name| passes_as("theme", "THEME", name)).cloned().map(Found::Theme));
         // Processes and files are listed only once something is typed: there may be very many.
         let typed = !filter.is_empty();
         let subjects = self.list.rows().iter().map(|row| Subject::of(&row.process));
-        found.extend(subjects.filter(|subject| typed && passes(&[("PROCESS", &subject.to_string())])).map(Found::Process));
+        found.extend(subjects.filter(|subject| typed && passes_as("process", "PROCESS", &subject.to_string())).map(Found::Process));
         if typed {
             found.sort_by_cached_key(|found| match found {
                 Found::Action(index) if TABLE[*index].status(self) != Status::Ready => 2,
@@ -70,7 +76,7 @@ impl State {
         }
         found.append(&mut described);
         // Last: files arrive later and must not move the selection.
-        found.extend(palette.files.iter().filter(|file| typed && passes(&[("FILE", &file.name())])).cloned().map(Found::File));
+        found.extend(palette.files.iter().filter(|file| typed && passes_as("file", "FILE", &file.name())).cloned().map(Found::File));
         palette.found = found;
         palette
     }

@@ -206,6 +206,13 @@ fn palette_opens_tabs_profiles_themes_and_files() {
     app.take_effects();
     app.press(":high-con⏎");
     assert_eq!(app.take_effects().pop(), Some(Effect::SetTheme("high-contrast".into())));
+    // Somebody who knows no name types the kind.
+    app.press(":theme");
+    assert_eq!(found(&app), [Found::Theme("dark".into()), Found::Theme("high-contrast".into())]);
+    app.press("␣dar");
+    assert_eq!(found(&app), [Found::Theme("dark".into())]);
+    app.press("⎋");
+    app.take_effects();
 
     // Files arrive later and do not move the other entries.
     let file = trace_file("/x/dumping.nettrace");
