@@ -38,7 +38,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let is_provisional = recording.elapsed < MIN_DURATION && look.tracked.is_stoppable();
     let mut head: Line = match (is_provisional, worst) {
         (true, worst) => {
-            let so_far = format!("Provisional after {} s of {} s: ", recording.elapsed.as_secs(), MIN_DURATION.as_secs());
+            let so_far = format!("Provisional until {}: ", Stopwatch(MIN_DURATION));
             vec![(so_far, Role::Dim), (worst.unwrap_or("no cause stands out").to_owned(), Role::Text)]
         }
         (false, Some(worst)) => vec![("Slow because of: ".to_owned(), Role::Text), (worst.to_owned(), Role::Bad)],
@@ -152,7 +152,7 @@ mod tests {
             let Head::Text(pieces) = &view.head[0] else { panic!("no text") };
             pieces.iter().map(|(text, _)| text.as_str()).collect::<String>()
         };
-        assert!(heading(3).starts_with("Provisional after 3 s of 10 s: GC and heap"), "{}", heading(3));
+        assert!(heading(3).starts_with("Provisional until 0:10: GC and heap"), "{}", heading(3));
         assert!(heading(10).starts_with("Slow because of: GC and heap"), "{}", heading(10));
     }
 }
