@@ -1,7 +1,7 @@
 //! The hint line: available actions, the most useful first, as many as fit.
 
-use super::State;
 use super::action::{Action, Entry, Status, TABLE};
+use super::{Focus, State, Tab};
 
 use crate::sorting::CompactSort;
 
@@ -19,6 +19,18 @@ pub struct Hint {
 
 /// Spaces between two hints.
 const GAP: u16 = 2;
+/// Priority of the key that fills the open tab while it is empty: after those that leave it.
+const OF_TAB: u8 = 83;
+
+/// Returns the action whose result the tab shows, if it has a key of its own in all tabs.
+fn fills(tab: Tab) -> Option<Action> {
+    match tab {
+        Tab::Slowdown => Some(Action::WhySlow),
+        Tab::Stacks => Some(Action::Stacks),
+        Tab::Heap => Some(Action::WalkHeap),
+        _ => None,
+    }
+}
 
 impl State {
     /// Returns the hint line for a terminal of this width.
@@ -29,7 +41,10 @@ impl State {
             entry.hint > 0 && entry.places.contains(context) && is_of_use && entry.status(self) == Status::Ready
         };
         let mut entries: Vec<&Entry> = TABLE.iter().filter(is_hinted).collect();
-        entries.compact_sort_by_key(|entry| std::cmp::Reverse(entry.hint));
+        let is_empty = || self.view_of(self.tab).is_none_or(|view| view.list.is_empty());
+        let of_tab = fills(self.tab).filter(|_| self.focus == Focus::Detail && is_empty());
+        let priority = |entry: &Entry| if of_tab == Some(entry.action) { OF_TAB } else { entry.hint };
+        entries.compact_sort_by_key(|entry| std::cmp::Reverse(priority(entry)));
         let (help, others): (Vec<&Entry>, Vec<&Entry>) = entries.into_iter().partition(|entry| entry.action == Action::Help);
         let mut hints: Vec<Hint> = Vec::new();
         let mut x = 1;

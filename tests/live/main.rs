@@ -50,6 +50,7 @@ mod perfetto_contents;
 mod perfetto_files;
 mod perfetto_protocol;
 mod ports;
+mod process_states;
 mod ps;
 mod readers;
 mod recording_analysis;

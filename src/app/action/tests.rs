@@ -1,6 +1,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::*;
+use crate::app::Tab;
 use crate::app::test_app::TestApp;
 
 #[test]
@@ -102,6 +103,11 @@ fn key_hints_at_80_columns_cover_the_main_actions() {
     for (keys, what) in [("⏎", "t trace"), ("7", "t trace"), ("t", "t stop")] {
         app.press(keys);
         assert_eq!(lacks(&app, &[what, "Esc back", "Tab tabs"]), nothing, "after {keys}");
+    }
+    // Without their key, these tabs are empty.
+    for (tab, key) in [(Tab::Slowdown, "F why slow"), (Tab::Stacks, "D stacks"), (Tab::Heap, "M heap")] {
+        app.state.tab = tab;
+        assert_eq!(lacks(&app, &[key, "Esc back", "Tab tabs"]), nothing, "{tab:?}");
     }
     app.press("T");
     assert_eq!(lacks(&app, &["Enter record", "Space pick", "Esc cancel"]), nothing);

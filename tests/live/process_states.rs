@@ -1,0 +1,33 @@
+//! Processes that do not run: stopped by a signal, or killed while the dashboard shows them.
+
+use std::time::Duration;
+
+use crate::support::runtimes;
+use crate::support::screen::{ENTER, ESC};
+use crate::support::{Invocation, Signal};
+
+#[test]
+fn stopped_and_killed_processes_are_shown_as_such() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let program = runtime.program("known").start();
+        assert_eq!(program.line(), "ready");
+        let mut screen = Invocation::new(["--filter", &format!("pid:{}", program.pid())]).screen(120, 40);
+        screen.wait_for("● running");
+        program.signal(Signal::STOP);
+        screen.wait_for("! stopped");
+        let shown = screen.wait_for(&format!("kill -CONT {}", program.pid()));
+        assert!(!shown.contains("no findings"), "{runtime}: {shown}");
+        program.signal(Signal::CONT);
+        screen.wait_for("● running");
+        screen.keys(ENTER);
+        screen.wait_for("Esc back");
+        program.signal(Signal::KILL);
+        screen.wait_for("The process has ended.");
+        // Longer than the row would stay if its details were not open.
+        let vanished = screen.try_wait_until(Duration::from_secs(5), |shown| !shown.contains("The process has ended."));
+        assert!(vanished.is_err(), "{runtime}");
+        screen.keys(ESC);
+        screen.wait_for("No process matches");
+        screen.quit();
+    });
+}
