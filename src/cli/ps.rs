@@ -55,7 +55,9 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
             let runtime = runtime(row);
             let cpu = row.usage.cpu_percent.map_or("-".to_owned(), |percent| format!("{percent:.1}"));
             let user = row.user.clone().unwrap_or_else(|| row.uid.to_string().into());
-            let state = row.contact.reason().map_or(state(row).to_owned(), str::to_owned);
+            // That it is stopped is why it does not answer.
+            let reason = row.contact.reason().filter(|_| !row.usage.is_stopped);
+            let state = reason.unwrap_or_else(|| state(row));
             let (pid, name) = (row.key.pid, &row.name);
             let known = |known: bool, figure: String| if known { figure } else { "-".to_owned() };
             let Usage { rss_bytes, threads, .. } = row.usage;

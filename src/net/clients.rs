@@ -117,6 +117,12 @@ impl Clients {
         })
     }
 
+    /// Forgets what is known about a process, so that it is asked again.
+    pub(super) fn forget(&self, key: ProcessKey) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        self.support.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+    }
+
     /// Forgets processes that are no longer listed. Clients still held elsewhere remain usable.
     pub(super) fn keep(&self, listed: &HashSet<ProcessKey>) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).retain(|key, _| listed.contains(key));

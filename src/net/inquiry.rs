@@ -89,8 +89,11 @@ impl Inquiry {
         if !is_known {
             return;
         }
-        if let Some(Some(info)) = &self.answer {
-            fill_from_reply(row, info);
+        match &self.answer {
+            Some(Some(info)) => fill_from_reply(row, info),
+            // It runs, but does not tell its name, and /proc does not show it.
+            Some(None) if self.without_process => row.name = "(unknown)".into(),
+            Some(None) | None => {}
         }
         let waited = now.duration_since(self.queried_at);
         let slow = |reason: String| Contact::Trouble { kind: Trouble::Slow, reason: reason.into() };

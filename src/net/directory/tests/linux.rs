@@ -17,14 +17,14 @@ async fn replies_are_cached_per_process() {
     fake_proc.add(&Fake { threads: &["dotnet", "dotnet"], maps: library, ..fake(2) });
     fake_proc.add(&fake(3).without_runtime());
     let (new, old) = (serve(&fake_proc, 1, Some("9.0.7"), true), serve(&fake_proc, 2, None, true));
-    // One in a namespace that we cannot see, and one that does not exist.
-    let unseen = serve(&fake_proc, 70, Some("8.0.1"), true);
+    // Two in a namespace that we cannot see, and one that does not exist.
+    let (unseen, unseen_old) = (serve(&fake_proc, 70, Some("8.0.1"), true), serve(&fake_proc, 72, None, true));
     fake_proc.socket("tmp", 71, OLD);
 
     let mut directory = Directory::new(fake_proc.sources()).unwrap();
     for _ in 0..3 {
         let rows = directory.refresh(TIMEOUT).await.unwrap();
-        assert_eq!(rows.iter().map(|row| row.key.pid).collect::<Vec<_>>(), [1, 2, 70, 71]);
+        assert_eq!(rows.iter().map(|row| row.key.pid).collect::<Vec<_>>(), [1, 2, 70, 71, 72]);
         let facts = |pid| {
             let row = row(&rows, pid);
             (row.name.as_str(), row.runtime.as_ref().map(RuntimeVersion::as_str), row.cookie.is_some(), row.contact == Contact::Ok)
@@ -32,19 +32,20 @@ async fn replies_are_cached_per_process() {
         assert_eq!(facts(1), ("shop1", Some("9.0.7"), true, true));
         assert_eq!(facts(2), ("shop", Some("3.1.23"), false, true));
         assert_eq!(facts(70), ("shop70", Some("8.0.1"), true, true));
+        assert_eq!(facts(72), ("(unknown)", None, false, true));
         assert!(matches!(row(&rows, 71).contact, Contact::Trouble { kind: Trouble::Stale, .. }));
     }
-    let times = [new, old, unseen].map(|requests| requests.load(Ordering::Relaxed));
-    assert_eq!(times, [1, 3, 1], "each once, and 3.1 once for each generation");
+    let times = [new, old, unseen, unseen_old].map(|requests| requests.load(Ordering::Relaxed));
+    assert_eq!(times, [1, 3, 1, 3], "each once, and 3.1 once for each generation");
 
     let rows = directory.refresh(TIMEOUT).await.unwrap();
     let clients = directory.clients();
     assert!(clients.of(row(&rows, 1)).unwrap().process_info().await.unwrap().is_some());
-    assert_eq!(clients.known.lock().unwrap().len(), 4);
+    assert_eq!(clients.known.lock().unwrap().len(), 5);
     std::fs::remove_dir_all(fake_proc.path("proc/1")).unwrap();
     std::fs::remove_file(row(&rows, 1).socket.as_ref().unwrap()).unwrap();
-    assert_eq!(directory.refresh(TIMEOUT).await.unwrap().len(), 3);
-    assert_eq!((clients.known.lock().unwrap().len(), directory.inquiries.len()), (3, 3));
+    assert_eq!(directory.refresh(TIMEOUT).await.unwrap().len(), 4);
+    assert_eq!((clients.known.lock().unwrap().len(), directory.inquiries.len()), (4, 4));
 }
 
 #[tokio::test]
