@@ -9,6 +9,7 @@ use super::Ticket;
 use super::action::{Status, attach};
 use super::findings::{Finding, findings};
 use super::health::{HealthIssue, busy_core_finding, health_issues};
+use super::list::Row;
 use super::state::State;
 use crate::analysis::{CountersSnapshot, RuntimeStats};
 use crate::diagnosis::Thresholds;
@@ -214,7 +215,9 @@ impl State {
                 .collect()
         });
         let of_recording = found.len();
-        for (_, finding, since) in self.selected_watch().into_iter().flat_map(|watch| &watch.health_issues) {
+        // What was found before a process was stopped does not last.
+        let watch = self.selected_watch().filter(|_| !self.selected().is_some_and(Row::is_stopped));
+        for (_, finding, since) in watch.into_iter().flat_map(|watch| &watch.health_issues) {
             let age = Some(now.saturating_sub(*since));
             match found[..of_recording].iter_mut().find(|other| other.finding.is_same_problem(finding)) {
                 Some(other) => other.age = other.age.max(age),

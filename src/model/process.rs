@@ -117,7 +117,7 @@ pub struct Usage {
     pub data_bytes: u64,
     /// Operating system threads. 0 if unknown.
     pub threads: u32,
-    /// Whether a signal (SIGSTOP) or a debugger has stopped it, so that none of its threads runs. Only known on Linux.
+    /// Whether a signal, such as SIGSTOP, has stopped all its threads. Only known on Linux.
     pub is_stopped: bool,
 }
 

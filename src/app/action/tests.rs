@@ -2,7 +2,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::*;
 use crate::app::Tab;
-use crate::app::test_app::TestApp;
+use crate::app::test_app::{TestApp, sample_processes};
+use crate::model::{Process, RunState};
 
 #[test]
 fn no_key_is_bound_twice_in_one_context() {
@@ -121,7 +122,7 @@ fn key_hints_at_80_columns_cover_the_main_actions() {
 #[test]
 fn readonly_refuses_changes_with_a_reason() {
     let mut app = TestApp::with(crate::app::Options { readonly: true, ..crate::app::test_app::options() }, 120, 40);
-    app.send(crate::app::Msg::Processes(crate::app::test_app::sample_processes()));
+    app.send(crate::app::Msg::Processes(sample_processes()));
     for entry in TABLE.iter().filter(|entry| entry.changes) {
         assert!(matches!(entry.status(&app.state), Status::Refused(reason) if reason.contains("--readonly")), "{}", entry.label);
     }
@@ -129,8 +130,13 @@ fn readonly_refuses_changes_with_a_reason() {
     assert_eq!(app.take_effects(), []);
     assert!(app.state.overlay.is_none());
     // No view advises a key that is refused.
-    let notice = app.state.overview().unwrap().notice.map(|(text, _)| text);
-    assert_eq!(notice.as_deref(), Some("Not watched: dn-top was started with --readonly. --watch selected allows it."));
+    let notice = |app: &TestApp| app.state.overview().unwrap().notice.map(|(text, _)| text);
+    assert_eq!(notice(&app).as_deref(), Some("Not watched: dn-top was started with --readonly. --watch selected allows it."));
+    let first = app.state.list.selected().unwrap();
+    let is_suspended = |process: &Process| process.run_state == RunState::Suspended;
+    app.state.list.select(sample_processes().iter().find(|process| is_suspended(process)).unwrap().key);
+    assert_eq!(notice(&app).as_deref(), Some("Suspended at startup."));
+    app.state.list.select(first);
     app.press("⏎6");
     let view = app.state.view_of(crate::app::Tab::Threads).unwrap();
     assert_eq!(view.heading.unwrap().into_iter().flatten().map(|(text, _)| text).collect::<String>(), "not watched (--readonly)");

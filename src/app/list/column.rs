@@ -280,13 +280,13 @@ fn caseless(a: &str, b: &str) -> Ordering {
     a.chars().flat_map(char::to_lowercase).cmp(b.chars().flat_map(char::to_lowercase))
 }
 
-/// Rank of a state, ascending: running, unreachable, suspended, health issue, recording, recording with a health issue.
+/// Rank of a state, ascending: running, unreachable or stopped, suspended, health issue, recording, recording with a health issue.
 fn state_rank(row: &Row) -> u8 {
     let has_issue = row.issue().is_some();
     match (&row.process.contact, row.process.run_state) {
+        _ if row.is_stopped() => 1,
         _ if row.recording => 4 + u8::from(has_issue),
         _ if has_issue => 3,
-        _ if row.is_stopped() => 1,
         (_, RunState::Suspended) => 2,
         (Contact::Trouble { .. }, _) => 1,
         _ => 0,

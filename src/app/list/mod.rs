@@ -344,9 +344,11 @@ impl ProcessList {
     }
 
     fn rebuild(&mut self) {
-        let Self { rows, order, filter, sort, .. } = self;
+        let Self { rows, order, filter, sort, kept, .. } = self;
         order.clear();
-        order.extend(rows.iter().enumerate().filter_map(|(index, row)| row.passes(filter).then_some(index)));
+        // An ended process whose details are being read may no longer match.
+        let is_shown = |row: &Row| row.passes(filter) || row.exited_at.is_some() && *kept == Some(row.process.key);
+        order.extend(rows.iter().enumerate().filter_map(|(index, row)| is_shown(row).then_some(index)));
         order.compact_sort_by(|&a, &b| sort.compare(&rows[a], &rows[b]));
         if self.is_tree {
             *order = tree::order(rows, order);

@@ -36,7 +36,7 @@ impl Row {
         self.watch.filter(|_| is_reachable)?.issue
     }
 
-    /// Whether a signal or a debugger has stopped the process.
+    /// Whether a signal has stopped the process.
     pub fn is_stopped(&self) -> bool {
         self.process.usage.is_stopped && self.exited_at.is_none()
     }

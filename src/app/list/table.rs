@@ -149,7 +149,7 @@ impl ProcessTable<'_> {
                 Cell::Signed(signs, if is_narrow(slot) { "" } else { word }.into(), role)
             }
             Column::Container => Cell::new(process.container.as_deref().unwrap_or_default(), role),
-            Column::Command if row.is_stopped() => Cell::new("no thread runs: a signal or a debugger has stopped it", Role::Warning),
+            Column::Command if row.is_stopped() => Cell::new("no thread runs: a signal has stopped it", Role::Warning),
             Column::Command => match process.contact.reason() {
                 // The reason must be visible here, not only in a log.
                 Some(reason) => Cell::new(reason, Role::Warning),

@@ -42,6 +42,9 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
             vec![(so_far, Role::Dim), (worst.unwrap_or("no cause stands out").to_owned(), Role::Text)]
         }
         (false, Some(worst)) => vec![("Slow because of: ".to_owned(), Role::Text), (worst.to_owned(), Role::Bad)],
+        (false, None) if all.iter().all(|slowdown| slowdown.severity.is_none()) => {
+            vec![("Nothing was measured that shows a cause.".to_owned(), Role::Dim)]
+        }
         (false, None) => vec![("No cause stands out: nothing is above its threshold.".to_owned(), Role::Good)],
     };
     if let Some(limit) = look.tracked.limit.filter(|_| look.tracked.is_stoppable()) {

@@ -40,13 +40,13 @@ fn process_with_socket_is_listed_with_details() {
     assert!((row.started_unix_ms as f64 / 1e3 - (now - age)).abs() < 5.0);
 }
 
-/// By a signal, or by a debugger.
+/// A debugger may have stopped the main thread alone.
 #[test]
-fn stopped_processes_are_marked() {
+fn processes_stopped_by_a_signal_are_marked() {
     let fake_proc = FakeProc::new();
     fake_proc.socket("tmp", 42, OLD);
     let mut scanner = Scanner::new(fake_proc.sources()).unwrap();
-    for (state, is_stopped) in [('S', false), ('T', true), ('t', true), ('R', false), ('D', false)] {
+    for (state, is_stopped) in [('S', false), ('T', true), ('t', false), ('R', false), ('D', false)] {
         fake_proc.add(&Fake { state, ..fake(42) });
         assert_eq!(scanner.scan(Instant::now()).unwrap()[0].usage.is_stopped, is_stopped, "{state}");
     }

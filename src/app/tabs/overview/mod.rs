@@ -14,6 +14,7 @@ pub(super) use requests::histogram;
 
 use super::registry::{Descriptor, Shows};
 use super::view::{Figure, Role};
+use crate::app::AutoWatch;
 use crate::app::action::{Action, Context, ENTER, Entry, Run::Emit, Status, details, places, ready_if};
 use crate::app::list::Row;
 use crate::app::pane::RowKind;
@@ -92,23 +93,27 @@ impl State {
         const WAITING: &str = "Waiting for the first values of its counters …";
         let process = &row.process;
         if row.exited_at.is_some() {
-            let text = format!("The process has ended. Its recordings and dumps are in {}: Jobs.", Tab::Jobs.key(self.row_kind()));
-            return Some((text, Role::Warning));
+            let is_recorded = self.recordings.shown().iter().any(|tracked| tracked.value.key == process.key);
+            let has_jobs = is_recorded || self.jobs.newest_first().any(|job| job.subject.key == process.key);
+            let place = format!(" Its recordings and dumps are in {}: Jobs.", Tab::Jobs.key(self.row_kind()));
+            return Some((format!("The process has ended.{}", if has_jobs { &place } else { "" }), Role::Warning));
         }
         if row.is_stopped() {
             let pid = process.key.pid;
-            let text = format!(
-                "Stopped by a signal or a debugger: no thread runs, and its runtime does not answer. kill -CONT {pid} continues it."
-            );
+            let text = format!("Stopped by a signal: no thread runs, and its runtime does not answer. kill -CONT {pid} continues it.");
             return Some((text, Role::Warning));
         }
         if let Some(reason) = process.contact.reason() {
             return Some((reason.to_owned(), Role::Warning));
         }
         if process.run_state == RunState::Suspended {
-            let [resume, trace] = [Action::Resume, Action::Trace].map(|action| self.key(action));
-            let record = if row.recording { String::new() } else { format!("; {trace} before that records it from its first instruction") };
-            return Some((format!("Suspended at startup: {resume} resumes it{record}."), Role::Accent));
+            let is_ready = |action: Action| action.status(self) == Status::Ready;
+            let resume = is_ready(Action::Resume).then(|| format!("{} resumes it", self.key(Action::Resume)));
+            let record = (!row.recording && is_ready(Action::Trace))
+                .then(|| format!("{} before that records it from its first instruction", self.key(Action::Trace)));
+            let advice = resume.into_iter().chain(record).collect::<Vec<_>>().join("; ");
+            let text = if advice.is_empty() { "Suspended at startup.".to_owned() } else { format!("Suspended at startup: {advice}.") };
+            return Some((text, Role::Accent));
         }
         let watch = self.watches.of(process.key);
         let text = match watch {
@@ -118,7 +123,9 @@ impl State {
             None if Action::Watch.status(self) == Status::Ready => {
                 format!("Not watched: {} shows heap, GC, exceptions, thread pool and locks.", self.key(Action::Watch))
             }
-            None if self.options.readonly => "Not watched: dn-top was started with --readonly. --watch selected allows it.".to_owned(),
+            None if self.options.readonly && self.options.watch == AutoWatch::Never => {
+                "Not watched: dn-top was started with --readonly. --watch selected allows it.".to_owned()
+            }
             _ => return None,
         };
         Some((text, Role::Dim))

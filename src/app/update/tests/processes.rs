@@ -70,6 +70,18 @@ fn ended_process_stays_while_its_details_are_read() {
 }
 
 #[test]
+fn ended_process_stays_although_it_no_longer_matches_the_filter() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("t");
+    app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
+    app.press("/recording⏎⏎");
+    assert_eq!(app.selected_name(), "OrderService");
+    app.send(Msg::Processes(sample_processes().into_iter().skip(1).collect()));
+    app.wait(60_000);
+    assert_eq!((app.selected_name().as_str(), app.state.selected().unwrap().word()), ("OrderService", "ended"));
+}
+
+#[test]
 fn frozen_table_still_refuses_actions_on_ended_processes() {
     let mut app = TestApp::populated(120, 40);
     app.press("␣");
@@ -316,11 +328,9 @@ fn stopped_process_is_shown_as_stopped() {
     }
     app.send(Msg::Processes(processes));
     assert_eq!(app.state.selected().unwrap().word(), "stopped");
-    assert_eq!(
-        notice(&app),
-        "Stopped by a signal or a debugger: no thread runs, and its runtime does not answer. kill -CONT 4242 continues it."
-    );
-    assert!(!app.state.overview().unwrap().is_watched, "no findings would be untrue");
+    assert_eq!(notice(&app), "Stopped by a signal: no thread runs, and its runtime does not answer. kill -CONT 4242 continues it.");
+    let overview = app.state.overview().unwrap();
+    assert!(!overview.is_watched && overview.findings.is_empty(), "what was found no longer lasts");
     app.send(Msg::Processes(sample_processes()));
     assert_eq!((app.state.selected().unwrap().word(), notice(&app)), ("GC time", String::new()));
 }
