@@ -271,7 +271,7 @@ impl Client {
 
     /// Notes that the stream of a session contains values of event counters.
     pub fn counters_arrived(&self, session: SessionId) {
-        self.meters.counted(session);
+        self.meters.counted(session, Instant::now());
     }
 
     /// Notes that the stream of a session contains the end of a collection of meters.

@@ -7,8 +7,8 @@
 //! start did this, none in the first 0.4 s and none after 1.1 s.
 //!
 //! A target that gets little processor time takes longer. So a stop waits for the event at the end of a collection. A runtime without meters writes
-//! no such event; it has none if its event counters, which are first written after the same interval, arrive before any event of the source.
-//! Only where the stream shows neither does a stop rely on the time.
+//! no such event: it has none if event counters arrive when the first collection is due, and nothing of the source before them. Where the stream
+//! shows neither, a stop relies on the time.
 
 use std::ops::Range;
 use std::pin::pin;
@@ -19,15 +19,17 @@ use foldhash::HashMap;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use crate::ipc::{SessionConfig, SessionId};
+use crate::ipc::{Level, Provider, SessionConfig, SessionId};
 
 /// The event source of meters, and its argument for the interval in seconds.
 const SOURCE: &str = "System.Diagnostics.Metrics";
 const INTERVAL_ARGUMENT: &str = "RefreshInterval";
+/// Its keyword for values, and for the events at the start and the end of a collection.
+const VALUES: u64 = 2;
 /// The default interval, and the shortest that the runtime accepts.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 const MIN_INTERVAL: Duration = Duration::from_millis(100);
-/// A stop sent this long before the first collection is handled in time, even on a machine that stands still for seconds.
+/// A stop sent this long before the first collection is handled in time, even on a machine that is stalled for seconds.
 const MARGIN_BEFORE: Duration = Duration::from_secs(5);
 /// The first collection is over after this long, or there is none: a runtime without meters reports nothing.
 const MARGIN_AFTER: Duration = Duration::from_secs(5);
@@ -50,15 +52,17 @@ struct MeterSession {
     answered: Instant,
     /// When the event source was first seen to be enabled: in a process that is suspended at startup, that is much later.
     enabled: Option<Instant>,
-    /// Whether values of event counters have arrived.
+    /// Whether the session includes the events that show a collection.
+    shows_collections: bool,
+    /// Whether values of event counters have arrived when the first collection was due.
     has_counted: bool,
 }
 
 impl MeterSession {
     /// Returns the time span in which the first collection may be running.
     fn first_collection(&self) -> Range<Instant> {
-        let from = (self.sent + self.interval).checked_sub(MARGIN_BEFORE).unwrap_or(self.sent);
-        if self.has_counted && self.enabled.is_none() {
+        let from = (self.enabled.unwrap_or(self.sent) + self.interval).checked_sub(MARGIN_BEFORE).unwrap_or(self.sent);
+        if self.has_counted && self.shows_collections && self.enabled.is_none() {
             return from..from;
         }
         let (enabled, margin) = self.enabled.map_or((self.answered, MARGIN_AFTER), |enabled| (enabled, MARGIN_AFTER_ENABLED));
@@ -73,10 +77,14 @@ impl MeterSessions {
 
     /// Records a session whose start was sent and answered at these times. Session ids are reused.
     pub(super) fn started(&self, id: SessionId, config: &SessionConfig, sent: Instant, answered: Instant) {
-        match interval(config) {
-            Some(interval) => self.lock().insert(id, MeterSession { interval, sent, answered, enabled: None, has_counted: false }),
-            None => self.lock().remove(&id),
+        let mut providers = config.providers.iter().map(|filtered| &filtered.provider);
+        let Some(source) = providers.find(|provider| provider.name() == SOURCE) else {
+            self.lock().remove(&id);
+            return;
         };
+        let shows_collections = source.keywords() & VALUES != 0 && source.level() >= Level::Informational;
+        let session = MeterSession { interval: interval(source), sent, answered, enabled: None, shows_collections, has_counted: false };
+        self.lock().insert(id, session);
     }
 
     /// Records that the event source is enabled in the target.
@@ -93,9 +101,9 @@ impl MeterSessions {
         }
     }
 
-    /// Records that values of event counters have arrived.
-    pub(super) fn counted(&self, id: SessionId) {
-        if let Some(session) = self.lock().get_mut(&id) {
+    /// Records that values of event counters have arrived. Those of other sessions can arrive earlier, and show nothing.
+    pub(super) fn counted(&self, id: SessionId, now: Instant) {
+        if let Some(session) = self.lock().get_mut(&id).filter(|session| now >= session.sent + session.interval) {
             session.has_counted = true;
             self.stoppable.notify_waiters();
         }
@@ -121,20 +129,18 @@ impl MeterSessions {
     }
 }
 
-/// Returns the time from the start of a session to its first collection of meters, if it has any.
-fn interval(config: &SessionConfig) -> Option<Duration> {
-    let source = config.providers.iter().map(|filtered| &filtered.provider).find(|provider| provider.name() == SOURCE)?;
+/// Returns the time from the start of a session to its first collection of meters.
+fn interval(source: &Provider) -> Duration {
     let arguments = source.arguments().unwrap_or_default().split(';');
     let seconds = arguments.filter_map(|argument| argument.split_once('=')).find(|(name, _)| *name == INTERVAL_ARGUMENT);
     let interval = seconds.map_or(Some(DEFAULT_INTERVAL), |(_, seconds)| Duration::try_from_secs_f64(seconds.trim().parse().ok()?).ok());
     // A day is longer than any stop waits, and too short to overflow a time.
-    Some(interval.unwrap_or(MIN_INTERVAL).clamp(MIN_INTERVAL, Duration::from_secs(86_400)))
+    interval.unwrap_or(MIN_INTERVAL).clamp(MIN_INTERVAL, Duration::from_secs(86_400))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ipc::{Level, Provider};
 
     fn config(name: &str, arguments: &str) -> SessionConfig {
         SessionConfig::new(Provider::new(name, 2, Level::Verbose).and_then(|provider| provider.with_arguments(arguments)).unwrap().into())
@@ -166,7 +172,7 @@ mod tests {
         }
     }
 
-    /// The target stands still for longer than a collection ever takes.
+    /// The target is stalled for longer than a collection ever takes.
     #[tokio::test(start_paused = true)]
     async fn stop_waits_for_the_first_collection_of_a_slow_target() {
         let (sessions, id, start) = (MeterSessions::default(), SessionId(7), Instant::now());
@@ -200,16 +206,23 @@ mod tests {
         assert_eq!(stops_after(1, None).await, 6);
         let start = Instant::now();
         sessions.started(id, &config(SOURCE, ""), start, start);
-        sessions.counted(id);
-        assert_eq!(stops_after(1, None).await, 1);
+        sessions.counted(id, start + Duration::from_millis(900));
+        assert_eq!(stops_after(0, None).await, 6, "counters of another session");
+        let start = Instant::now();
+        sessions.started(id, &config(SOURCE, ""), start, start);
+        sessions.counted(id, start + DEFAULT_INTERVAL);
+        assert_eq!(stops_after(0, None).await, 0);
         // The program creates the first one later.
         sessions.enabled(id, Instant::now());
         assert_eq!(stops_after(0, Some(2)).await, 2);
         // A process that was suspended enables the source late.
-        let start = Instant::now();
-        sessions.started(id, &config(SOURCE, ""), start, start);
-        sessions.enabled(id, start + Duration::from_secs(60));
-        assert_eq!(stops_after(10, Some(62)).await, 62);
+        for (argument, stop, expected) in [("", 0, 2), ("RefreshInterval=60", 5, 5)] {
+            let start = Instant::now();
+            sessions.started(id, &config(SOURCE, argument), start, start);
+            tokio::time::advance(Duration::from_secs(100)).await;
+            sessions.enabled(id, Instant::now());
+            assert_eq!(stops_after(stop, Some(expected)).await, expected);
+        }
     }
 
     #[test]

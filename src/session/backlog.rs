@@ -237,7 +237,7 @@ impl Source {
         sink: &mut (S, SecondarySinks),
         publish: &mut impl FnMut(&mut (S, SecondarySinks), bool),
     ) -> Result<(), CountError> {
-        let Self { backlog, at, progress, file, .. } = self;
+        let Self { backlog, at, progress, file, session, .. } = self;
         let mut took = |bytes: usize| {
             *at += bytes as u64;
             backlog.bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
@@ -261,6 +261,9 @@ impl Source {
                     decoder.feed(&buffer[..size], sink).map_err(CountError::Undecodable)?;
                     at = took(size);
                     left -= size as u64;
+                    if let Some(session) = session {
+                        session.examine(decoder);
+                    }
                     publish(sink, false);
                 }
                 Ok(())
