@@ -33,16 +33,18 @@ impl Interrupts {
         loop {
             let until = *request_until;
             tokio::select! {
-                () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {
-                    *request_until = None;
-                    return;
-                }
+                // After a delay, the signals of a request must be taken before its end.
+                biased;
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
                 // A terminal that is closed causes several: of the shell and of the kernel.
                 _ = hangup.recv() => if std::mem::replace(has_hung_up, true) {
                     continue;
                 },
+                () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {
+                    *request_until = None;
+                    return;
+                }
             }
             request_until.get_or_insert_with(|| Instant::now() + SAME_REQUEST);
         }

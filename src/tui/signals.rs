@@ -23,7 +23,7 @@ pub(super) struct Signals {
     resumed: Signal,
     resized: Signal,
     has_hung_up: bool,
-    /// When the program began to end.
+    /// When the program began to wait for its recordings.
     ending_since: Option<Instant>,
 }
 
