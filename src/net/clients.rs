@@ -15,7 +15,7 @@ use super::endpoint::Endpoint;
 use super::error::ExchangeError;
 use super::port::{Port, PortError};
 use super::proc::Proc;
-use crate::ipc::Command;
+use crate::ipc::{Command, CommandSupport};
 use crate::model::{Process, ProcessKey};
 
 /// Holds one client per process, shared by all users, so that they take turns.
@@ -117,10 +117,11 @@ impl Clients {
         })
     }
 
-    /// Forgets what is known about a process, so that it is asked again.
-    pub(super) fn forget(&self, key: ProcessKey) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
-        self.support.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+    /// Forgets which commands a process supports, so that it is asked again.
+    pub(super) fn forget_support(&self, key: ProcessKey) {
+        if let Some(support) = self.support.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            *support.lock().unwrap_or_else(PoisonError::into_inner) = CommandSupport::default();
+        }
     }
 
     /// Forgets processes that are no longer listed. Clients still held elsewhere remain usable.

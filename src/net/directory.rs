@@ -203,7 +203,7 @@ impl Directory {
         let before = std::mem::take(&mut self.sockets_without_process);
         self.sockets_without_process = rows.iter().filter(|row| row.is_stale_socket()).map(|row| row.key).collect();
         // A runtime that is known to lack the query counts as reached without being asked.
-        self.sockets_without_process.difference(&before).for_each(|key| self.clients.forget(*key));
+        self.sockets_without_process.difference(&before).for_each(|key| self.clients.forget_support(*key));
         self.add_connected(&mut rows);
         Ok(rows)
     }

@@ -91,7 +91,7 @@ impl Inquiry {
         }
         match &self.answer {
             Some(Some(info)) => fill_from_reply(row, info),
-            // It runs, but does not tell its name, and /proc does not show it.
+            // It runs, but its reply has no name, and /proc does not show it.
             Some(None) if self.without_process => row.name = "(unknown)".into(),
             Some(None) | None => {}
         }
