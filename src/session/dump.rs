@@ -105,7 +105,9 @@ pub async fn dump(
 ) -> Result<Dumped, DumpError> {
     let path = PathBuf::from(request.path.as_str());
     let here = free_dump_path(process, &request.path)?;
-    let begun = Instant::now();
+    let report_path = crash_report_of(&here);
+    let changed = || report_path.metadata().and_then(|facts| facts.modified()).ok();
+    let (begun, before) = (Instant::now(), changed());
     let written = client.dump(request, DUMP_TIMEOUT);
     let reported = async {
         stalled(&here).await;
@@ -122,7 +124,7 @@ pub async fn dump(
         }
         Err(_) => None,
     };
-    let crash_report = request.flags.crash_report.then(|| crash_report_of(&here)).filter(|report| report.is_file());
+    let crash_report = (request.flags.crash_report && changed() != before).then_some(report_path);
     Ok(Dumped { path, reachable_path: here, bytes, crash_report, took })
 }
 
