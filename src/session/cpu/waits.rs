@@ -24,7 +24,8 @@ pub fn without_idle_waits(waits: Option<&Profile>, samples: &Profile) -> (Option
 /// Without managed code, only kernel frames are removed.
 fn without_native_frames(waits: &Profile, samples: &Profile) -> Profile {
     let is_managed = |origin| matches!(origin, Origin::Managed | Origin::Unknown);
-    let has_managed = waits.origins().chain(samples.origins()).any(is_managed);
+    // A native program has addresses of unknown code, too, where its frames could not be followed.
+    let has_managed = waits.origins().any(is_managed) || samples.origins().any(|origin| origin == Origin::Managed);
     waits.without(|origin| if has_managed { !is_managed(origin) } else { origin == Origin::Kernel })
 }
 
