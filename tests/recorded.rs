@@ -13,6 +13,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use dn_top::analysis::Throughput;
 use dn_top::nettrace::{Decoder, Encoder, Ending, Limits, Metadata, NewEvent, TraceHeader};
@@ -243,9 +244,12 @@ fn analyses_read_pipes() {
         let of = |path: &Path| Invocation::new([command.as_ref(), path.as_os_str(), "--json".as_ref()]);
         let expected = of(&file).run();
         let running = of(&pipe).start();
-        fs::copy(&file, &pipe).unwrap();
+        // On another thread: it blocks until the pipe is opened for reading.
+        let [file, pipe] = [file.clone(), pipe.clone()];
+        let copied = thread::spawn(move || fs::copy(file, pipe));
         let output = running.wait();
         assert_eq!((output.code, output.stdout), (0, expected.stdout), "{command}: {}", output.stderr);
+        copied.join().unwrap().unwrap();
     }
 }
 

@@ -82,7 +82,7 @@ pub(super) fn run(arguments: &args::Diff) -> Result<Exit, Failure> {
         }
     }
     for (path, contents, range) in [(first, &before, arguments.before_range), (second, &after, arguments.after_range)] {
-        if range.is_some() && contents.duration.is_zero() {
+        if range.is_some_and(|(from, _)| from >= contents.end) {
             print::message(format_args!("{}: the range is after the end of the recording", path.display()));
         }
     }

@@ -136,7 +136,7 @@ pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<E
         let file = arguments.file.display();
         match KernelSamples::from_counts(&sampled.throughput().counts()) {
             _ if report.source == "cpu" => {
-                print::message(format_args!("{file} contains no CPU samples: the threads used too little CPU time"))
+                print::message(format_args!("{file} contains no CPU samples: the threads used too little CPU time, or all were lost"))
             }
             Some(kernel) => print::message(format_args!("{file} contains no samples of the runtime, but {kernel}")),
             None => print::message(format_args!("{file} contains no samples: record with --profile cpu")),

@@ -32,7 +32,7 @@ pub struct CpuTime {
     pub losses: SampleLosses,
     /// Threads whose waits have no stacks (or no longer), because there were too many.
     pub unfollowed: u64,
-    /// Stacks of waits that did not fit into a ring buffer, or of a first short wait after a second of work.
+    /// Stacks of waits that did not fit into a ring buffer, or could not be read when a thread blocked after a second of work.
     pub lost_waits: u64,
     /// Samples whose stack was cut off by the kernel.
     pub cut: u64,

@@ -217,7 +217,7 @@ pub(super) fn write_text(out: &mut dyn Write, document: &Document) -> std::io::R
         ("unknown", document.unknown_ms),
     ];
     if *samples == 0 {
-        writeln!(out, "no samples: the threads used too little CPU time")?;
+        writeln!(out, "no samples: the threads used too little CPU time, or all were lost")?;
     }
     let all: f64 = parts.iter().map(|(_, ms)| ms).sum();
     let parts = parts.iter().filter(|(_, ms)| *ms > 0.0).map(|(part, ms)| format!("{part} {}", Percent(ms / all)));

@@ -77,6 +77,6 @@ pub struct SampleLoss {
     pub short_threads: u64,
     /// Threads whose waits have no stacks, or no longer: too many waits, or too little room. Stays 0 if kernel stacks are not visible at all.
     pub unfollowed: u64,
-    /// Wait stacks that did not fit in a ring buffer, or of a first short wait after a second of work.
+    /// Wait stacks that did not fit in a ring buffer, or could not be read when a thread blocked after a second of work.
     pub lost_waits: u64,
 }
