@@ -158,14 +158,7 @@ fn capabilities(process: &Process) -> Vec<Capability> {
 
 fn facts(row: &Row, cpu: Option<CpuUse>, uptime: Age) -> Vec<Figure> {
     let process = &row.process;
-    let is_attachable = process.contact.reason().is_none() && row.exited_at.is_none();
-    let state = if row.issue().is_some() {
-        Role::Bad
-    } else if is_attachable {
-        Role::Good
-    } else {
-        Role::Warning
-    };
+    let (_, role, state) = row.process_state();
     let version = match &process.runtime {
         Some(version) if process.native_aot => format!(".NET {version} (NativeAOT)"),
         Some(version) => format!(".NET {version}"),
@@ -181,7 +174,7 @@ fn facts(row: &Row, cpu: Option<CpuUse>, uptime: Age) -> Vec<Figure> {
     };
     let user = process.user.as_deref().map_or_else(|| process.uid.to_string(), |user| format!("{user} ({})", process.uid));
     let mut facts = vec![
-        Figure::new("State", row.process_state().2, state),
+        Figure::new("State", state, role),
         Figure::new("Runtime", runtime, Role::Text),
         Figure::new("PID", pid, Role::Text),
         Figure::new("Uptime", uptime, Role::Text),

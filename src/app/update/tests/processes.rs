@@ -1,3 +1,4 @@
+use crate::app::tabs::Role;
 use crate::app::test_app::{TestApp, process, published, recording, sample_processes};
 use crate::app::{Effect, JobResult, Msg, Ticket};
 use crate::model::{Contact, Outcome, Phase, Recording, RunState, StoppedBy, Trouble};
@@ -354,7 +355,7 @@ fn overview_separates_the_state_from_findings() {
     app.press("w");
     let Some(&Effect::Watch { ticket, .. }) = app.take_effects().first() else { panic!("no watch") };
     app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 38.0, 0.0, 0.0), cpu: None });
-    let state = |app: &TestApp| app.state.overview().unwrap().facts.into_iter().find(|fact| fact.label == "State").unwrap().value;
-    assert_eq!((app.state.selected().unwrap().word(), state(&app).as_str()), ("GC time", "running"));
+    let state = app.state.overview().unwrap().facts.into_iter().find(|fact| fact.label == "State").unwrap();
+    assert_eq!((app.state.selected().unwrap().word(), state.value.as_str(), state.role), ("GC time", "running", Role::Good));
     assert_eq!(app.state.advice_without_findings(), ["F: find out why it is slow", "D: what every thread is doing"]);
 }
