@@ -11,6 +11,7 @@ use super::args::{AUTO_THEME, Color, Dashboard};
 use super::config;
 use super::exit::{Exit, Failure};
 use super::host::Host;
+use super::interrupt;
 use super::terminal::{TerminalKind, accepts_queries, has_light_background, is_utf8_locale};
 use crate::app::{AutoWatch, Options};
 use crate::model::{SafeText, TraceFile};
@@ -69,6 +70,7 @@ async fn show(app: Options, look: tui::Look, machine: Option<tui::Machine>, opti
 
 /// A task that still waits for a slow runtime or reads a file must not delay the shell prompt.
 fn finish(runtime: Runtime, left: Result<(), Failure>) -> Result<Exit, Failure> {
+    runtime.block_on(interrupt::before_exit());
     runtime.shutdown_timeout(Duration::from_millis(100));
     left.map(|()| Exit::Done)
 }

@@ -1,4 +1,4 @@
-//! Work that blocks its thread, and signals that end it.
+//! Work that blocks its thread, signals that end it, and the end of the program.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,14 +7,18 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::exit::{Exit, Failure};
 use super::print;
+use crate::net::client::wait_until_answered;
 use crate::net::interrupts::Interrupts;
 
 /// How long work may take to end before the user is told how to exit without it: a read of a pipe or of a file on a network may block.
 const REMINDER_DELAY: Duration = Duration::from_secs(1);
+
+/// How long the program waits before it exits.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Runs work on a thread of its own and waits for it. The first signal makes the function passed to `work` return false: the work should then clean
 /// up and end. The second ends the wait.
@@ -59,6 +63,29 @@ async fn done_or_reminded<T>(done: &mut oneshot::Receiver<T>) -> Result<T, onesh
     }
     print::message("canceling; press Ctrl-C again to exit without waiting");
     done.await
+}
+
+/// Waits until the program can exit without harm to a runtime, but not after a signal, nor for a process that stays stopped.
+pub(super) async fn before_exit() {
+    let answered = wait_until_answered();
+    tokio::pin!(answered);
+    if timeout(REMINDER_DELAY, &mut answered).await.is_ok() {
+        return;
+    }
+    print::message(
+        "waiting until a process has answered: .NET Core 3.1 can crash if dn-top exits while a session starts; press Ctrl-C to exit now",
+    );
+    let signal = async {
+        match Interrupts::new() {
+            Ok(mut interrupts) => interrupts.next().await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = answered => {}
+        () = signal => {}
+        () = sleep(EXIT_TIMEOUT) => {}
+    }
 }
 
 /// Returns the error of a command that a signal ended.

@@ -143,7 +143,7 @@ fn run() -> Result<Exit, Failure> {
             on_processes(options, async |host| env::run(host, &target.target, reveal, output.json).await)
         }
         Command::Trace(trace) => on_processes(options, async |host| record::trace(host, trace).await),
-        Command::Run(run) => runtime()?.block_on(run::run(run, &options.settings)),
+        Command::Run(run) => complete(run::run(run, &options.settings)),
         Command::Resume(target) => on_processes(options, async |host| control::resume(host, &target.target).await),
         Command::SetEnv { target, assignment, unset } => {
             on_processes(options, async |host| control::set_env(host, &target.target, assignment.as_deref(), unset.as_deref()).await)
@@ -226,7 +226,16 @@ fn command_at(given: &[OsString]) -> usize {
 fn on_processes(options: &Dashboard, command: impl AsyncFnOnce(&Host) -> Result<Exit, Failure>) -> Result<Exit, Failure> {
     // One future type for all commands makes the binary smaller.
     let command: Pin<Box<dyn Future<Output = Result<Exit, Failure>> + '_>> = Box::pin(async { command(&Host::new(options)?).await });
-    runtime()?.block_on(command)
+    complete(command)
+}
+
+/// Runs a command to its end, and waits until the program can exit.
+fn complete(command: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+    runtime()?.block_on(async {
+        let result = command.await;
+        interrupt::before_exit().await;
+        result
+    })
 }
 
 /// Creates the async runtime. It has two worker threads, so that the dashboard handles keys on one while the other scans the processes. Long reads

@@ -2,9 +2,10 @@
 //!
 //! Each command uses its own connection. The message is encoded before connecting and sent in a single write: a runtime serves one client at a time
 //! and would block on missing bytes, and a 3.x runtime does not accept a message in pieces. We always close first; dropping a call also closes its
-//! connection.
+//! connection, but for the start of a session of .NET Core 3.x.
 
 mod process;
+mod start;
 mod turn;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +14,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
+pub use self::start::wait_until_answered;
 use super::access::Access;
 use super::answer::{reply_after, unexpected_reply};
 use super::command_lock::{Busy, CommandLock};
@@ -209,7 +211,7 @@ impl Client {
         if self.legacy {
             let code = CommandCode::CollectTracing;
             let request = legacy::collect(config).map_err(|cause| self.error(code, cause))?;
-            return self.in_legacy(code, limit, &request).await;
+            return self.in_legacy(code, limit, request).await;
         }
         let sent = Instant::now();
         match self.first_supported(&config.attempts(), limit).await? {
@@ -250,7 +252,7 @@ impl Client {
     /// [`ExchangeError`]; [`Cause::Busy`] when another command, such as a dump, did not finish within [`STOP_TIMEOUT`].
     pub async fn stop_session(&self, session: SessionId) -> Result<(), ExchangeError> {
         if self.legacy {
-            return self.in_legacy(CommandCode::StopTracing, STOP_TIMEOUT, &LegacyRequest::Stop(session)).await.map(drop);
+            return self.in_legacy(CommandCode::StopTracing, STOP_TIMEOUT, LegacyRequest::Stop(session)).await.map(drop);
         }
         self.until_stoppable(session).await;
         self.meters.collected(session);
@@ -279,11 +281,16 @@ impl Client {
         self.meters.collected(session);
     }
 
-    async fn in_legacy(&self, code: CommandCode, limit: Duration, request: &LegacyRequest) -> Result<Session, ExchangeError> {
-        let _turn = self.turn(code, limit).await?;
+    async fn in_legacy(&self, code: CommandCode, limit: Duration, request: LegacyRequest) -> Result<Session, ExchangeError> {
+        let turn = Arc::new(self.turn(code, limit).await?);
+        let client = self.clone();
+        let exchange = async move {
+            let mut stream = client.connection(code).await?;
+            let id = legacy::exchange(&mut stream, &client.endpoint, &request).await?;
+            Ok((id, stream))
+        };
         let exchange = async {
-            let mut stream = self.connection(code).await?;
-            let id = legacy::exchange(&mut stream, &self.endpoint, request).await?;
+            let (id, stream) = if code.starts_session() { self.complete(turn, exchange).await? } else { exchange.await? };
             Ok(Session { id, downgrades: Vec::new(), stream: stream.into_stream() })
         };
         self.with_timeout(code, limit, exchange).await
@@ -300,11 +307,17 @@ impl Client {
         limit: Duration,
     ) -> Result<(&'a Attempt, Reply, VerifiedStream), ExchangeError> {
         let first = attempts.first().map_or(CommandCode::ProcessInfo, |attempt| attempt.command.code());
-        let _turn = self.turn(first, limit).await?;
+        let turn = Arc::new(self.turn(first, limit).await?);
         let mut last = self.error(first, unexpected_reply());
         for attempt in attempts {
             let command = &attempt.command;
-            match self.with_timeout(command.code(), limit, self.exchange(command, None)).await {
+            let exchange = async {
+                match command.code().starts_session() {
+                    true => self.exchange_start(command, &turn).await,
+                    false => self.exchange(command, None).await,
+                }
+            };
+            match self.with_timeout(command.code(), limit, exchange).await {
                 Ok((reply, stream)) => return Ok((attempt, reply, stream)),
                 Err(error) if error.hresult() == Some(Hresult::UNKNOWN_COMMAND) => last = error,
                 Err(error) => return Err(error),
@@ -314,16 +327,10 @@ impl Client {
     }
 
     /// Performs one exchange: one connection, one message, a file descriptor after it if needed, one reply. Data after the reply is left unread in
-    /// the connection. A command that the runtime has permanently declined is not sent again: the reply would be the same.
+    /// the connection.
     async fn exchange(&self, command: &Command, data: Option<&UserEventsData>) -> Result<(Reply, VerifiedStream), Cause> {
-        if self.legacy {
-            return Err(Cause::UnsupportedByLegacy("such command"));
-        }
-        self.check_safe_to_send(command)?;
+        self.check(command)?;
         let code = command.code();
-        if let Some(hresult) = self.support().get(code).and_then(Support::error) {
-            return Err(ReplyError::from(Failure::from(hresult)).into());
-        }
         let message = command.encode()?;
         let mut stream = self.connection(code).await?;
         let mut sent = stream.write_all(&message).await;
@@ -341,6 +348,19 @@ impl Client {
         match &self.connection {
             Some(connection) => connection.next().await.ok_or(Cause::Gone),
             None => peer::connect(&self.endpoint, self.proc.as_deref()).await,
+        }
+    }
+
+    /// Refuses a command that must not be sent, and one that the runtime has permanently declined: the reply would be the same.
+    fn check(&self, command: &Command) -> Result<(), Cause> {
+        if self.legacy {
+            return Err(Cause::UnsupportedByLegacy("such command"));
+        }
+        self.access.check(command.code())?;
+        self.check_safe_to_send(command)?;
+        match self.support().get(command.code()).and_then(Support::error) {
+            Some(hresult) => Err(ReplyError::from(Failure::from(hresult)).into()),
+            None => Ok(()),
         }
     }
 

@@ -1,9 +1,9 @@
 //! Serializes commands per process: its diagnostic server serves one client at a time, and clients in its queue cannot see what it is doing.
 
-use std::sync::{Mutex as StdMutex, PoisonError};
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::{Instant, timeout};
 
 use crate::ipc::CommandCode;
@@ -20,18 +20,18 @@ pub struct Busy {
 /// Lets one command through at a time. A trace's event stream does not count: it flows while commands pass.
 #[derive(Debug, Default)]
 pub(super) struct CommandLock {
-    turn: Mutex<()>,
+    turn: Arc<Mutex<()>>,
     busy: StdMutex<Option<Busy>>,
 }
 
 impl CommandLock {
     /// Waits at most `limit` for the turn; the error is the command still in progress then.
-    pub(super) async fn acquire(&self, command: CommandCode, limit: Duration) -> Result<CommandGuard<'_>, Busy> {
+    pub(super) async fn acquire(self: &Arc<Self>, command: CommandCode, limit: Duration) -> Result<CommandGuard, Busy> {
         let since = Instant::now();
-        match timeout(limit, self.turn.lock()).await {
+        match timeout(limit, Arc::clone(&self.turn).lock_owned()).await {
             Ok(turn) => {
                 self.note(Some(Busy { command, since: Instant::now() }));
-                Ok(CommandGuard { command_lock: self, _turn: turn })
+                Ok(CommandGuard { command_lock: Arc::clone(self), _turn: turn })
             }
             Err(_) => Err(self.busy().unwrap_or(Busy { command, since })),
         }
@@ -48,12 +48,12 @@ impl CommandLock {
 
 /// Permission to have one command in progress; ends when dropped.
 #[derive(Debug)]
-pub(super) struct CommandGuard<'a> {
-    command_lock: &'a CommandLock,
-    _turn: MutexGuard<'a, ()>,
+pub(super) struct CommandGuard {
+    command_lock: Arc<CommandLock>,
+    _turn: OwnedMutexGuard<()>,
 }
 
-impl Drop for CommandGuard<'_> {
+impl Drop for CommandGuard {
     fn drop(&mut self) {
         self.command_lock.note(None);
     }
@@ -65,7 +65,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn second_command_waits_up_to_its_timeout() {
-        let command_lock = CommandLock::default();
+        let command_lock = Arc::new(CommandLock::default());
         let dump = command_lock.acquire(CommandCode::GenerateCoreDump3, Duration::ZERO).await.unwrap();
         let began = Instant::now();
         assert_eq!(command_lock.busy(), Some(Busy { command: CommandCode::GenerateCoreDump3, since: began }));

@@ -130,6 +130,8 @@ async fn serve(listener: Listener, mut port_connection: Option<PortConnection>, 
         }
         match (answer, code) {
             (Answer::Stream(stream), _) if sent.is_ok() => runtime.stream(connection, *stream),
+            // .NET Core 3.x crashes if the connection of a session is closed before its reply.
+            (Answer::Stream(_), _) if runtime.major() == 3 => return,
             // The connection stays open after an unknown profiler command, and since .NET 9 after a session request that cannot be decoded.
             (Answer::Failure(_), None) if runtime.major() >= 5 && message.set == PROFILER => leaked.push(connection),
             (Answer::Failure(Failure { hresult: Hresult::BAD_ENCODING, .. }), Some(code))

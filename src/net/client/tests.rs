@@ -13,7 +13,7 @@ use crate::ipc::{
 };
 use crate::model::{ProcessKey, Trouble};
 use crate::net::stream::{Listener, Stream, address_in};
-use crate::sim::{Simulated, Spec};
+use crate::sim::{Fault, Simulated, Spec};
 
 /// A socket with a server behind it that need not be a runtime.
 struct Server {

@@ -11,7 +11,7 @@ use crate::net::log;
 
 impl Client {
     /// Waits until no other command is in progress.
-    pub(super) async fn turn(&self, code: CommandCode, limit: Duration) -> Result<CommandGuard<'_>, ExchangeError> {
+    pub(super) async fn turn(&self, code: CommandCode, limit: Duration) -> Result<CommandGuard, ExchangeError> {
         let request = log::Request::begin(self.endpoint.key.pid, code);
         let busy = |busy: Busy| Cause::Busy { with: busy.command, elapsed: busy.since.elapsed() };
         let turn = self.command_lock.acquire(code, limit).await.map_err(|under_way| self.error(code, busy(under_way)));

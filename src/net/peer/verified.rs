@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::net::stream::Stream;
+use crate::net::stream::{self, Stream};
 
 /// A connection whose other end is the intended process. Only the checks in this module create one, and commands are sent over nothing else: the
 /// stream inside can be read and written, but not exchanged for another.
@@ -17,6 +17,11 @@ impl VerifiedStream {
     /// Returns the plain connection, for the data that the runtime sends from now on.
     pub(in crate::net) fn into_stream(self) -> Stream {
         self.0
+    }
+
+    /// Waits for a byte, without consuming it.
+    pub(in crate::net) async fn await_byte(&mut self) -> io::Result<()> {
+        stream::await_byte(&mut self.0).await
     }
 }
 

@@ -1,6 +1,7 @@
 //! Sessions: requested options, options that a runtime declines, and streams.
 
 use super::*;
+use tokio::time::timeout;
 
 #[tokio::test(start_paused = true)]
 async fn heap_dump_session_gets_a_longer_start_timeout() {
@@ -18,6 +19,7 @@ async fn session_stream_starts_at_the_first_byte() {
     let server = Server::start(|code, mut stream| async move {
         match code {
             // Like the 3.0 previews.
+            CommandCode::ProcessInfo => stream.write_all(&error_reply(Hresult::UNKNOWN_COMMAND)).await.unwrap(),
             CommandCode::CollectTracing2 => stream.write_all(&error_reply(Hresult::UNKNOWN_COMMAND)).await.unwrap(),
             CommandCode::CollectTracing => {
                 let reply = [ok(&Reply::Session(SessionId(0x7f00)), code), b"Nettrace".to_vec()].concat();
@@ -42,8 +44,11 @@ async fn declined_options_are_reported_and_not_requested_again() {
     let server = Server::start(move |code, mut stream| {
         sender.send_modify(|codes| codes.push(code));
         // Like .NET 8.
-        let known = code == CommandCode::CollectTracing2;
-        let answer = if known { ok(&Reply::Session(SessionId(1)), code) } else { error_reply(Hresult::UNKNOWN_COMMAND) };
+        let answer = match code {
+            CommandCode::ProcessInfo => ok(&Reply::Info(Box::new(info())), code),
+            CommandCode::CollectTracing2 => ok(&Reply::Session(SessionId(1)), code),
+            _ => error_reply(Hresult::UNKNOWN_COMMAND),
+        };
         async move { stream.write_all(&answer).await.unwrap() }
     });
     let client = &server.client;
@@ -57,10 +62,19 @@ async fn declined_options_are_reported_and_not_requested_again() {
         assert_eq!(client.start_session(&names).await.unwrap().downgrades, [], "the default rundown holds more");
         assert_eq!(client.environment().await.unwrap_err().hresult(), Some(Hresult::UNKNOWN_COMMAND));
     }
-    use CommandCode::{CollectTracing2, CollectTracing3, CollectTracing4, ProcessEnvironment};
+    use CommandCode::{CollectTracing2, CollectTracing3, CollectTracing4, ProcessEnvironment, ProcessInfo};
     assert_eq!(
         *codes.borrow(),
-        [CollectTracing3, CollectTracing2, CollectTracing4, CollectTracing2, ProcessEnvironment, CollectTracing2, CollectTracing2]
+        [
+            ProcessInfo,
+            CollectTracing3,
+            CollectTracing2,
+            CollectTracing4,
+            CollectTracing2,
+            ProcessEnvironment,
+            CollectTracing2,
+            CollectTracing2
+        ]
     );
     let shown = [CollectTracing2, CollectTracing3].map(|code| client.support().get(code));
     assert_eq!(shown, [Some(Support::Yes), Some(Support::UnknownCommand)]);
@@ -100,4 +114,42 @@ async fn only_previews_use_the_legacy_protocol() {
     assert!(matches!(error.cause, Cause::Closed), "{error}");
     let error = Client::new(endpoint(release)).legacy().start_session(&config()).await.unwrap_err();
     assert!(matches!(error.cause, Cause::NotLegacy) && error.to_string().contains("omit --legacy"), "{error}");
+}
+
+/// Otherwise 3.1 would crash, and the simulation does.
+#[tokio::test]
+async fn session_start_on_3_1_goes_on_without_its_caller() {
+    let folder = tempfile::tempdir().unwrap();
+    let endpoint = Endpoint { key: ProcessKey { pid: 7, started: 1 }, socket: address_in(folder.path(), "old") };
+    let delay = Duration::from_millis(100);
+    let spec = Spec { fault: Some(Fault::Late(delay)), ..Spec::new("Web", "3.1.23", 7) };
+    let runtime = Simulated::start(endpoint.socket.clone(), spec).unwrap();
+    let client = Client::new(endpoint);
+    assert_eq!(client.process_info().await.unwrap(), None);
+    let config = SessionConfig::new(provider());
+    // Before the answer to the probe, and after it.
+    for caller_waits in [delay / 2, delay * 3 / 2] {
+        timeout(caller_waits, client.start_session(&config)).await.unwrap_err();
+        assert_eq!(client.busy().is_some(), caller_waits > delay);
+        wait_until_answered().await;
+        assert_eq!(client.process_info().await.unwrap(), None, "answered from what is known");
+        assert_eq!(client.start_session(&config).await.unwrap().downgrades, []);
+        assert!(runtime.is_alive());
+    }
+}
+
+#[tokio::test]
+async fn session_is_not_requested_of_a_runtime_that_does_not_answer() {
+    let (sender, codes) = tokio::sync::watch::channel(Vec::new());
+    let server = Server::start(move |code, stream| {
+        sender.send_modify(|codes| codes.push(code));
+        async move {
+            sleep(Duration::from_secs(1000)).await;
+            drop(stream);
+        }
+    });
+    let config = SessionConfig::new(provider());
+    timeout(Duration::from_millis(50), server.client.start_session(&config)).await.unwrap_err();
+    assert_eq!(*codes.borrow(), [CommandCode::ProcessInfo]);
+    assert_eq!(server.client.busy(), None);
 }
