@@ -47,7 +47,7 @@ pub use secret::shown_command_line;
 pub use secret_pattern::SecretPatterns;
 pub use size::{format_size, parse_size};
 pub use target_paths::{FILE_STAMP, default_dump_path, file_stem, has_own_root, reachable_path, temporary_folder};
-pub use text::{escape_json, safe, sanitize};
+pub use text::{csv_field, escape_json, is_formula, safe, sanitize};
 pub use trace_file::{FileContents, FileKind, Span, TraceFile};
 pub use trace_format::{TraceFormat, export_stem};
 pub use trace_options::{TraceOptions, parse_keep};

@@ -59,6 +59,19 @@ fn safe_char(c: char) -> char {
     }
 }
 
+/// Converts text to a field of comma-separated values: sanitized, and quoted if necessary. A field that a spreadsheet would evaluate begins with an
+/// apostrophe, which spreadsheets do not show.
+pub fn csv_field(text: &str) -> String {
+    let text = safe(text);
+    let mark = if is_formula(&text) { "'" } else { "" };
+    if text.contains([',', '"']) { format!("\"{mark}{}\"", text.replace('"', "\"\"")) } else { format!("{mark}{text}") }
+}
+
+/// Whether a spreadsheet evaluates a field of comma-separated values.
+pub fn is_formula(field: &str) -> bool {
+    field.trim_start().starts_with(['=', '+', '-', '@'])
+}
+
 /// Escapes the characters of a JSON document that a terminal, a browser or an editor may interpret, although JSON permits them unescaped. All of
 /// them are within strings, since the rest of a document is ASCII.
 pub fn escape_json(document: &str) -> Cow<'_, str> {
@@ -80,11 +93,11 @@ pub fn escape_json(document: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Whether a character is a mark that changes the direction of the surrounding text, a zero-width character that can make two names look alike, or
-/// a tag. The joiners U+200C and U+200D are allowed: scripts and emoji need them.
+/// Whether a character is a mark that changes the direction of the surrounding text, a zero-width or blank letter that can make two names look alike,
+/// or a tag. The joiners U+200C and U+200D are allowed: scripts and emoji need them.
 fn is_invisible(c: char) -> bool {
     matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{3164}' | '\u{ffa0}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
         | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
@@ -106,9 +119,28 @@ mod tests {
             ("\u{9b}31m\u{7f}\0", "\u{fffd}31m\u{fffd}\u{fffd}"),
             ("exe\u{202e}fdp.txt", "exe\u{fffd}fdp.txt"),
             ("a\u{200b}b\u{2067}c\u{e0041}", "a\u{fffd}b\u{fffd}c\u{fffd}"),
+            // Letters that are blank.
+            ("Shop\u{3164}\u{115f}\u{ffa0}\u{34f}", "Shop\u{fffd}\u{fffd}\u{fffd}\u{fffd}"),
             ("👩\u{200d}🚀", "👩\u{200d}🚀"),
         ] {
             assert_eq!(sanitize(raw), safe, "{raw:?}");
+        }
+    }
+
+    #[test]
+    fn fields_of_comma_separated_values_are_no_formulas() {
+        for (raw, field) in [
+            ("a b", "a b"),
+            ("a,b", "\"a,b\""),
+            ("say \"x\"", "\"say \"\"x\"\"\""),
+            ("a=b\x1b[m\n", "a=b\u{fffd}[m "),
+            ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
+            ("\t=HYPERLINK(\"a\",1)", "\"' =HYPERLINK(\"\"a\"\",1)\""),
+            ("+1", "'+1"),
+            ("@SUM(1)", "'@SUM(1)"),
+            ("-", "'-"),
+        ] {
+            assert_eq!(csv_field(raw), field);
         }
     }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, CountersSnapshot, MeterNotice, without_duplicates};
 use crate::cli::args::CounterFormat;
 use crate::cli::print;
-use crate::model::{Number, sanitize};
+use crate::model::{Number, csv_field};
 use crate::session::CounterSelection;
 
 /// Prints every value once.
@@ -166,7 +166,7 @@ fn csv(now: Timestamp, counters: &[&CounterSnapshot], has_header: bool) -> io::R
         let name = format!("{}{}{}", counter.display_name, bracketed(" (", &unit, ")"), bracketed("[", &tags, "]"));
         // No row instead of 0 if nothing was measured.
         if let Some(value) = value {
-            writeln!(out, "{time},{},{},{kind},{}", quoted(&counter.group), quoted(&name), Number(value))?;
+            writeln!(out, "{time},{},{},{kind},{}", csv_field(&counter.group), csv_field(&name), Number(value))?;
         }
     }
     Ok(print::safe_lines(&out).into_bytes())
@@ -213,12 +213,6 @@ fn rows(counter: &CounterSnapshot) -> Vec<Row<'_>> {
 
 fn bracketed(open: &str, inside: &str, close: &str) -> String {
     if inside.is_empty() { String::new() } else { format!("{open}{inside}{close}") }
-}
-
-/// Quotes a CSV field. Control characters are replaced: they would end the line or reach the terminal.
-fn quoted(text: &str) -> String {
-    let text = sanitize(text);
-    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
 /// Formats a number with thousands separators.

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 
 use crate::analysis::Described;
 use crate::clr::events;
+use crate::model::{csv_field, is_formula};
 use crate::nettrace::{Event, Metadata, Sink, TraceHeader};
 
 use super::output::Part;
@@ -89,22 +90,14 @@ impl<W: Write> Sink for Csv<W> {
     }
 }
 
-/// Appends a field. Control characters, which would affect a terminal, become spaces.
+/// Appends a field, sanitized as it may be printed to a terminal.
 fn quote(line: &mut String, field: &str) {
-    let is_plain = !field.contains(|c: char| c == ',' || c == '"' || c.is_control());
-    if is_plain {
+    let is_plain = |byte| matches!(byte, b' '..=b'~') && byte != b',' && byte != b'"';
+    if field.bytes().all(is_plain) && !is_formula(field) {
         line.push_str(field);
-        return;
+    } else {
+        line.push_str(&csv_field(field));
     }
-    line.push('"');
-    for c in field.chars() {
-        match c {
-            '"' => line.push_str("\"\""),
-            c if c.is_control() => line.push(' '),
-            c => line.push(c),
-        }
-    }
-    line.push('"');
 }
 
 #[cfg(test)]
@@ -113,7 +106,13 @@ mod tests {
 
     #[test]
     fn fields_are_quoted_only_if_necessary() {
-        for (field, quoted) in [("a b", "a b"), ("a,b", "\"a,b\""), ("say \"x\"", "\"say \"\"x\"\"\""), ("a\u{1b}[m\nb", "\"a [m b\"")] {
+        for (field, quoted) in [
+            ("a b", "a b"),
+            ("a,b", "\"a,b\""),
+            ("say \"x\"", "\"say \"\"x\"\"\""),
+            ("a\u{1b}[m\nb\u{202e}", "a\u{fffd}[m b\u{fffd}"),
+            ("=1+1", "'=1+1"),
+        ] {
             let mut line = String::new();
             quote(&mut line, field);
             assert_eq!(line, quoted);
