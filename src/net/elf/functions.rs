@@ -28,6 +28,8 @@ pub(in crate::net) struct Functions {
     /// Sorted by address, without duplicates.
     functions: Vec<Function>,
     names: Vec<u8>,
+    /// Bytes read of the symbol tables, most of which may not be functions.
+    symbol_bytes: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +62,7 @@ impl Functions {
             let base = this.names.len();
             this.names.extend(read(file, names.offset, names.size.min(MAX_TABLE_BYTES))?);
             let symbols = read(file, table.offset, table.size.min(MAX_TABLE_BYTES))?;
+            this.symbol_bytes += symbols.len();
             let length = this.names.len() - base;
             this.functions.extend(symbols.chunks_exact(SYMBOL).filter_map(|bytes| Function::read(bytes, base, length).ok().flatten()));
         }
@@ -70,8 +73,14 @@ impl Functions {
     }
 
     /// Memory used, in bytes.
-    pub(in crate::net) fn size(&self) -> usize {
+    fn size(&self) -> usize {
         size_of::<Self>() + size_of_val(&*self.segments) + size_of_val(&*self.functions) + self.names.len()
+    }
+
+    /// Memory used, in bytes, and the time it took to read the file, for which an eighth of the bytes read is added: a file of any size may have no
+    /// function at all.
+    pub(in crate::net) fn cost(&self) -> usize {
+        self.size() + self.symbol_bytes / 8
     }
 
     /// Returns the function at an offset in the file: its name as stored in the file, the distance from its start, and its size.
@@ -177,6 +186,13 @@ mod tests {
         assert_eq!((functions.at(0), functions.at(u64::MAX)), (None, None));
         let own = Functions::read(&File::open(std::env::current_exe().unwrap()).unwrap()).unwrap();
         assert!(own.functions.len() > 1000, "a test has symbols");
+    }
+
+    #[test]
+    fn symbols_that_are_no_functions_have_a_cost() {
+        // Only the first of those at the same address is kept.
+        let functions = functions(&elf(&[("", 0, 0); 1000]));
+        assert_eq!((functions.functions.len(), functions.cost() - functions.size()), (1, 1001 * SYMBOL / 8));
     }
 
     #[test]

@@ -138,7 +138,7 @@ impl NativeFunctions {
         if self.names_left > 0 && !self.files.contains_key(&mapping.path) {
             let file = self.proc.mapped_file(self.key.pid, Path::new(std::ffi::OsStr::from_bytes(&mapping.path)));
             let functions = file.and_then(|file| Functions::read(&file)).unwrap_or_default();
-            self.names_left = self.names_left.saturating_sub(functions.size() + mapping.path.len());
+            self.names_left = self.names_left.saturating_sub(functions.cost() + mapping.path.len());
             self.files.insert(mapping.path.clone(), functions);
         }
         let place = (address - mapping.range.start).saturating_add(mapping.file_offset);
