@@ -171,7 +171,7 @@ impl Directory {
         let failed = |reason| TargetError::of_path(path, reason);
         let socket = std::path::absolute(path).map_err(failed)?;
         let file = SocketIdentity::at(&socket, proc).map_err(failed)?;
-        if let Some(row) = rows.iter().find(|row| row.socket.as_deref().is_some_and(|listed| file.is_at(listed))) {
+        if let Some(row) = rows.iter().find(|row| row.socket.as_deref().is_some_and(|listed| file.is_at(listed, proc))) {
             return Ok(row.clone());
         }
         let claimed = peer::claimed_process(&socket, proc);

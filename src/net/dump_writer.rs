@@ -4,10 +4,9 @@
 //! child to exit. In 8.0.30 the fork does not exit: it keeps running as another diagnostic server on the same socket, in a single-threaded process
 //! that does nothing else, and answers in place of the real server, which waits forever.
 
-use std::os::unix::fs::MetadataExt;
-
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+use super::file;
 use super::proc::Proc;
 
 /// The name of the thread that forks, and so of the only thread of the copy.
@@ -31,7 +30,7 @@ pub(super) fn kill_forks(proc: &Proc, pid: u32) {
 
 /// Returns whether a process is a fork of its parent's server thread that has not executed another program.
 fn is_fork(proc: &Proc, child: u32, parent: u32) -> bool {
-    let program = |pid: u32| std::fs::metadata(proc.path_of(pid, "exe")).map(|file| (file.dev(), file.ino()));
+    let program = |pid| file::program_id(proc, pid);
     let same_program = matches!((program(child), program(parent)), (Ok(a), Ok(b)) if a == b);
     let stat = proc.stat(child);
     same_program && stat.is_ok_and(|stat| stat.ppid.cast_unsigned() == parent && stat.num_threads == 1 && stat.comm == SERVER_THREAD)

@@ -5,43 +5,71 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstatfs, open, openat2};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, fstatfs, open, openat2};
 use rustix::io::Errno;
+
+use super::proc::Proc;
+use super::resolve::{self, Links, OpenError, Root};
 
 /// Magic number of FUSE (`FUSE_SUPER_MAGIC`, statfs(2)): any user can serve such a file system, and block a reader forever.
 const FUSE: u64 = 0x6573_5546;
 
 const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// Opens for reading what the path refers to below the root, following links. Does not wait for the writer of a pipe.
-pub(super) fn open_in(root: &Path, path: &str) -> io::Result<File> {
-    Ok(resolve_in(root, Path::new(path), READ)?.into())
+/// Opens for reading what the path refers to below the root of a process, following links. Does not wait for the writer of a pipe.
+pub(super) fn open_in(proc: &Proc, pid: u32, path: &str) -> io::Result<File> {
+    reopen(&resolve_in(proc, pid, Path::new(path))?)
 }
 
 /// Opens a file of a process for reading without a request by the user: only a regular file, on a file system whose reads no other user can block.
-pub(super) fn open_regular_in(root: &Path, path: &Path) -> io::Result<File> {
-    reopen_regular(resolve_in(root, path, OFlags::PATH | OFlags::CLOEXEC)?)
+pub(super) fn open_regular_in(proc: &Proc, pid: u32, path: &Path) -> io::Result<File> {
+    reopen_regular(&resolve_in(proc, pid, path)?)
 }
 
-/// Like [`open_regular_in`], for the target of a link in /proc such as `/proc/PID/exe`.
-pub(super) fn open_link(link: &Path) -> io::Result<File> {
-    reopen_regular(open(link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
+/// Like [`open_regular_in`], for the executable file of a process. It may be on any file system, whatever namespace the process is in.
+pub(super) fn open_program(proc: &Proc, pid: u32) -> io::Result<File> {
+    reopen_regular(&program(proc, pid)?)
 }
 
-fn reopen_regular(found: OwnedFd) -> io::Result<File> {
-    let found = File::from(found);
-    if !found.metadata()?.is_file() || u64::try_from(fstatfs(&found)?.f_type) == Ok(FUSE) {
+/// Returns the device and inode of the executable file of a process.
+pub(super) fn program_id(proc: &Proc, pid: u32) -> io::Result<(u64, u64)> {
+    let stat = fstat(program(proc, pid)?)?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+fn program(proc: &Proc, pid: u32) -> io::Result<OwnedFd> {
+    let found = open(proc.path_of(pid, "exe"), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    if proc.is_real() {
+        proc.mounts(pid).check(&found)?;
+    }
+    Ok(found)
+}
+
+fn reopen_regular(found: &OwnedFd) -> io::Result<File> {
+    if FileType::from_raw_mode(fstat(found)?.st_mode) != FileType::RegularFile || u64::try_from(fstatfs(found)?.f_type) == Ok(FUSE) {
         return Err(io::ErrorKind::Unsupported.into());
     }
+    reopen(found)
+}
+
+fn reopen(found: &OwnedFd) -> io::Result<File> {
     Ok(open(format!("/proc/self/fd/{}", found.as_raw_fd()), READ, Mode::empty())?.into())
 }
 
-fn resolve_in(root: &Path, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    let below = path.strip_prefix("/").unwrap_or(path);
-    let directory = open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    Ok(match openat2(&directory, below, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
-        // Linux before 5.6, or a seccomp filter that rejects newer system calls.
-        Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(CWD, root.join(below), flags, Mode::empty()),
-        opened => opened,
-    }?)
+fn resolve_in(proc: &Proc, pid: u32, path: &Path) -> io::Result<OwnedFd> {
+    let root = Root::of(proc, pid)?;
+    if let Some(directory) = root.trusted() {
+        let below = path.strip_prefix("/").unwrap_or(path);
+        match openat2(directory, below, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::IN_ROOT) {
+            // Linux before 5.6, or a seccomp filter that rejects newer system calls.
+            Err(Errno::NOSYS | Errno::PERM) => {}
+            opened => return Ok(opened?),
+        }
+    }
+    match resolve::find(root, path, Links::All) {
+        Ok(found) => Ok(found.handle),
+        Err(OpenError::Io(error)) => Err(error),
+        Err(OpenError::Blockable(why)) => Err(why.into()),
+        Err(OpenError::Link { .. }) => Err(Errno::LOOP.into()),
+    }
 }

@@ -28,20 +28,19 @@ pub(super) fn check(proc: &Proc, pid: u32, path: &str) -> Result<(), String> {
     if path.contains(':') {
         return Err("has a ':' in its path, which separates startup hooks".to_owned());
     }
-    let root = proc.path_of(pid, "root");
-    let hook = read(&root, path)?;
+    let hook = read(proc, pid, path)?;
     if let Some(problem) = hook.startup_hook.problem() {
         return Err(problem.to_owned());
     }
     if matches!(hook.machine, Machine::Only(machine) if Some(machine) != MACHINE) {
         return Err("is compiled for another processor architecture".to_owned());
     }
-    check_against_loaded(proc, pid, &root, &hook)
+    check_against_loaded(proc, pid, &hook)
 }
 
 /// Checks that the process has no other assembly with the hook's name, loaded or in a folder it loads from, and that its runtime is as new as the
 /// hook requires.
-fn check_against_loaded(proc: &Proc, pid: u32, root: &Path, hook: &Assembly) -> Result<(), String> {
+fn check_against_loaded(proc: &Proc, pid: u32, hook: &Assembly) -> Result<(), String> {
     let file_name = format!("{}.dll", hook.name);
     // If they cannot be listed, only the program's own folders are searched.
     let mapped = proc.mapped_files(pid).unwrap_or_default();
@@ -56,7 +55,7 @@ fn check_against_loaded(proc: &Proc, pid: u32, root: &Path, hook: &Assembly) -> 
     folders.sort();
     folders.dedup();
     folders.truncate(MAX_FOLDERS);
-    let find = |folder: &Path, name: &str| Assembly::read(&mut open_regular_in(root, &folder.join(name)).ok()?).ok();
+    let find = |folder: &Path, name: &str| Assembly::read(&mut open_regular_in(proc, pid, &folder.join(name)).ok()?).ok();
     for folder in &folders {
         if !hook.name.contains('/') && find(folder, &file_name).is_some_and(|found| found.mvid != hook.mvid) {
             return Err(format!("has the name of another assembly of the process, {}", folder.join(file_name).display()));
@@ -82,19 +81,19 @@ fn program_files(proc: &Proc, pid: u32) -> Vec<PathBuf> {
 /// Checks that a profiler's library is a regular file: opening a pipe would block the runtime's diagnostic server forever. It depends on the
 /// command whether the runtime itself reports a missing file.
 pub(super) fn check_library(proc: &Proc, pid: u32, path: &str, must_exist: bool) -> Result<(), String> {
-    match open_in(&proc.path_of(pid, "root"), path) {
+    match open_in(proc, pid, path) {
         Ok(file) => is_file(&file),
         Err(error) if must_exist => Err(unreadable(error)),
         Err(_) => Ok(()),
     }
 }
 
-/// Reads an assembly as seen by a process with the root directory `root`.
-fn read(root: &Path, path: &str) -> Result<Assembly, String> {
+/// Reads an assembly as seen by a process.
+fn read(proc: &Proc, pid: u32, path: &str) -> Result<Assembly, String> {
     if !path.starts_with('/') {
         return Err("is not an absolute path".to_owned());
     }
-    let mut file = open_in(root, path).map_err(unreadable)?;
+    let mut file = open_in(proc, pid, path).map_err(unreadable)?;
     is_file(&file)?;
     Assembly::read(&mut file).map_err(|error| error.to_string())
 }

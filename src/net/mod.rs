@@ -48,6 +48,8 @@ pub mod log;
 #[cfg_attr(target_os = "macos", path = "macos/machine.rs")]
 mod machine;
 mod meters;
+#[cfg(target_os = "linux")]
+mod mounts;
 #[cfg_attr(not(target_os = "linux"), path = "portable/own_program.rs")]
 mod own_program;
 #[cfg_attr(windows, path = "windows/peer.rs")]

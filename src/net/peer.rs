@@ -71,12 +71,16 @@ pub(super) struct SocketIdentity {
 impl SocketIdentity {
     /// Identifies the file at a path.
     pub(super) fn at(path: &Path, proc: &Proc) -> io::Result<Self> {
-        let uid = path.symlink_metadata()?.uid();
-        Ok(Self { id: open(path, Some(proc)).ok().map(|found| found.id()), uid })
+        match resolve::locate(path, Some(proc)) {
+            Ok(found) => Ok(Self { id: found.is_socket().then(|| found.id()), uid: found.stat.st_uid }),
+            Err(OpenError::Io(error)) => Err(error),
+            Err(OpenError::Link { .. }) => Ok(Self { id: None, uid: path.symlink_metadata()?.uid() }),
+            Err(OpenError::Blockable(why)) => Err(why.into()),
+        }
     }
 
-    pub(super) fn is_at(self, path: &Path) -> bool {
-        self.id.is_some_and(|id| path.symlink_metadata().is_ok_and(|at| (at.dev(), at.ino()) == id))
+    pub(super) fn is_at(self, path: &Path, proc: &Proc) -> bool {
+        self.id.is_some_and(|id| resolve::locate(path, Some(proc)).is_ok_and(|found| found.id() == id))
     }
 }
 
@@ -189,6 +193,7 @@ impl Cause {
     fn of_open(error: OpenError) -> Self {
         match error {
             OpenError::Link { link, owner } => PeerError::Link { link: link.to_string_lossy().into_owned(), owner }.into(),
+            OpenError::Blockable(why) => PeerError::Blockable(why.to_string()).into(),
             OpenError::Io(error) if error.kind() == io::ErrorKind::NotADirectory => Self::Gone,
             OpenError::Io(error) => Self::of_connect(error),
         }

@@ -2,7 +2,8 @@
 //!
 //! A path is resolved one component at a time below a root directory that is held open, like `openat2` with `RESOLVE_IN_ROOT` and
 //! `RESOLVE_NO_SYMLINKS`, with one difference: a link is trusted as part of the machine's own layout (`/tmp -> /private/tmp`) if root or our own
-//! user wrote it, into a directory that no other user can write to. Nothing here needs Linux 5.6, so the check applies on every kernel.
+//! user wrote it, into a directory that no other user can write to. Nothing here needs Linux 5.6, so the check applies on every kernel. Nor does a
+//! path lead over a file system on which another user could block us: see [`mounts`](super::mounts).
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -13,6 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat};
 use rustix::process::geteuid;
 
+use super::mounts::{Blockable, Mounts};
 use super::proc::Proc;
 
 /// Maximum number of links in one path. Linux itself follows 40.
@@ -27,6 +29,8 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 pub(super) enum OpenError {
     /// A path component is a link owned by that user, or in a directory where users other than root and ours may create one.
     Link { link: PathBuf, owner: u32 },
+    /// A directory on the path is on a file system on which another user may be able to block us.
+    Blockable(Blockable),
     /// An error of the operating system.
     Io(io::Error),
 }
@@ -35,6 +39,47 @@ impl From<rustix::io::Errno> for OpenError {
     fn from(error: rustix::io::Errno) -> Self {
         Self::Io(error.into())
     }
+}
+
+impl From<Blockable> for OpenError {
+    fn from(blockable: Blockable) -> Self {
+        Self::Blockable(blockable)
+    }
+}
+
+/// A directory that paths do not lead out of.
+#[derive(Debug)]
+pub(super) struct Root {
+    handle: OwnedFd,
+    /// Mounts to be checked, if another user controls them.
+    mounts: Option<Mounts>,
+}
+
+impl Root {
+    /// Opens the root directory of a process.
+    pub(super) fn of(proc: &Proc, pid: u32) -> io::Result<Self> {
+        let Self { handle, .. } = root_at(&proc.path_of(pid, "root"))?;
+        let mounts = proc.untrusted_mounts(pid);
+        Ok(Self { handle, mounts })
+    }
+
+    /// Returns the directory if no mount below it has to be checked.
+    pub(super) fn trusted(&self) -> Option<&OwnedFd> {
+        self.mounts.is_none().then_some(&self.handle)
+    }
+
+    fn check(&self, file: &OwnedFd) -> Result<(), Blockable> {
+        self.mounts.as_ref().map_or(Ok(()), |mounts| mounts.check(file))
+    }
+}
+
+/// Which links are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Links {
+    /// Those that only root or our own user can have written.
+    Trusted,
+    /// All: the file is only read, and its contents are not trusted.
+    All,
 }
 
 /// A found file of any type except a link. The handle can be used to inspect it and connect to it, not to read it.
@@ -56,24 +101,26 @@ impl Found {
 }
 
 /// Opens the directory at a trusted path, following links: `/`, or `/proc/PID/root`.
-pub(super) fn root_at(path: &Path) -> io::Result<OwnedFd> {
-    Ok(openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+fn root_at(path: &Path) -> io::Result<Root> {
+    let handle = openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    Ok(Root { handle, mounts: None })
 }
 
 /// Finds the file at a path as we see it: in our mount namespace, or in a chroot in it. A path through `/proc/PID/root` is resolved as the process
 /// sees it.
 pub(super) fn locate(path: &Path, proc: Option<&Proc>) -> Result<Found, OpenError> {
-    let (root, below) = match proc.and_then(|proc| proc.split_root(path)) {
-        Some((root, below)) => (root_at(&root), below),
+    let (root, below) = match proc.and_then(|proc| proc.split_root(path).map(|(pid, below)| (Root::of(proc, pid), below))) {
+        Some((root, below)) => (root, below),
         None => (root_at(Path::new("/")), std::path::absolute(path).map_err(OpenError::Io)?),
     };
-    find(root.map_err(OpenError::Io)?, &below)
+    find(root.map_err(OpenError::Io)?, &below, Links::Trusted)
 }
 
 /// Finds the file that `path` denotes below the directory `root`. Neither `..` nor an absolute link leads out of it.
-pub(super) fn find(root: OwnedFd, path: &Path) -> Result<Found, OpenError> {
-    let stat = fstat(&root)?;
-    let mut opened = vec![(Found { handle: root, stat }, OsString::new())];
+pub(super) fn find(root: Root, path: &Path, followed: Links) -> Result<Found, OpenError> {
+    root.check(&root.handle)?;
+    let stat = fstat(&root.handle)?;
+    let mut opened = vec![(Found { handle: root.handle.try_clone().map_err(OpenError::Io)?, stat }, OsString::new())];
     let mut ahead = components(path);
     let mut links = 0;
     while let (Some(name), Some((parent, _))) = (ahead.pop(), opened.last()) {
@@ -82,6 +129,8 @@ pub(super) fn find(root: OwnedFd, path: &Path) -> Result<Found, OpenError> {
             continue;
         }
         let handle = openat(&parent.handle, &name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+        // It may be the root of another mount, which is not accessed before it is checked.
+        root.check(&handle)?;
         let found = Found { stat: fstat(&handle)?, handle };
         if FileType::from_raw_mode(found.stat.st_mode) != FileType::Symlink {
             if opened.len() > MAX_DEPTH {
@@ -94,7 +143,7 @@ pub(super) fn find(root: OwnedFd, path: &Path) -> Result<Found, OpenError> {
         if links > MAX_LINKS {
             return Err(rustix::io::Errno::LOOP.into());
         }
-        if !is_trusted_link(&found.stat, &parent.stat) {
+        if followed == Links::Trusted && !is_trusted_link(&found.stat, &parent.stat) {
             let link = opened.iter().map(|(_, name)| name).chain([&name]).fold(PathBuf::from("/"), |path, name| path.join(name));
             return Err(OpenError::Link { link, owner: found.stat.st_uid });
         }
@@ -142,9 +191,10 @@ mod tests {
     }
 
     fn find_in(tree: &tempfile::TempDir, path: &str) -> Result<(u64, u64), String> {
-        let found = find(root_at(&tree.path().join("root")).unwrap(), Path::new(path));
+        let found = find(root_at(&tree.path().join("root")).unwrap(), Path::new(path), Links::Trusted);
         found.map(|found| found.id()).map_err(|error| match error {
             OpenError::Link { link, owner } => format!("{} {owner}", link.display()),
+            OpenError::Blockable(error) => error.to_string(),
             OpenError::Io(error) => format!("{:?}", error.kind()),
         })
     }

@@ -35,6 +35,7 @@ pub fn remove_stale_sockets(directory: &Path) -> io::Result<RemovedSockets> {
     let proc = Proc::open(Path::new("/proc")).ok();
     let directory = resolve::locate(directory, proc.as_ref()).map_err(|error| match error {
         OpenError::Io(error) => error,
+        OpenError::Blockable(why) => why.into(),
         OpenError::Link { link, owner } => io::Error::other(format!("{} is a link of user {owner}", link.display())),
     })?;
     let directory = directory.handle;

@@ -170,6 +170,53 @@ fn container_link_does_not_reach_root_runtime() {
 }
 
 #[test]
+fn overlay_on_fuse_does_not_block_a_scan() {
+    let Some(user) = SecondUser::new() else { return };
+    let Some(runtime) = runtimes::all().into_iter().next() else { return };
+    let victim = Victim::new(&runtime);
+    // On most machines, every user may open `/dev/fuse`.
+    let (device, place) = (user.path("fuse-device"), user.path("mounts"));
+    let number = rustix::fs::makedev(10, 229);
+    rustix::fs::mknodat(rustix::fs::CWD, &device, rustix::fs::FileType::CharacterDevice, 0o666.into(), number).unwrap();
+    fs::set_permissions(&device, PermissionsExt::from_mode(0o666)).unwrap();
+    fs::create_dir(&place).unwrap();
+    let script = r#"set -e; exec 9<>"$FUSE_DEVICE"
+        mount -t tmpfs tmpfs "$PLACE"; mkdir "$PLACE/fuse" "$PLACE/lower" "$PLACE/overlay"
+        mount -i -t fuse -o fd=9,rootmode=40000,user_id=0,group_id=0 fuse "$PLACE/fuse"
+        SECOND_USER=1 SECOND_USER_FUSE=1 "$HELPER" --exact second_user::user::second_users_process --ignored <&9 &
+        mount -t overlay -o "lowerdir=$PLACE/fuse:$PLACE/lower" overlay "$PLACE/overlay"
+        touch "$READY"; exec env SECOND_USER=1 "$HELPER" --exact second_user::user::second_users_process --ignored"#;
+    let (ready, helper) = (user.path("ready"), user.path("helper"));
+    // The folder of the tests may not be accessible to other users.
+    fs::copy(std::env::current_exe().unwrap(), &helper).unwrap();
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
+    command.env("FUSE_DEVICE", &device).env("PLACE", &place).env("HELPER", &helper).env("READY", &ready);
+    let mut process = user.start(&mut command, &place.join("overlay/unanswered"));
+    let mut refused = || process.0.try_wait().unwrap().map(|_| false);
+    if !poll(TIMEOUT, || ready.exists().then_some(true).or_else(&mut refused)).expect("it neither mounts nor ends") {
+        return runtimes::skip("users may not mount FUSE and overlays in user namespaces here");
+    }
+    let pid = process.pid();
+    let mut process = Some(process);
+    let listed = poll(TIMEOUT, || {
+        let mut listing = Invocation::new(["ps", "--json"]).env("TMPDIR", victim.folder()).start();
+        if poll(TIMEOUT, || (!listing.is_alive()).then_some(())).is_none() {
+            // A listing that is blocked cannot be killed before the file system is gone.
+            process = None;
+            panic!("the listing is blocked");
+        }
+        let rows = listing.wait().json()["processes"].as_array().unwrap().clone();
+        let row = |pid| rows.iter().find(|row| row["pid"] == pid).cloned();
+        row(pid).map(|row_of_second_user| (row_of_second_user, row(victim.pid())))
+    });
+    let (row, other) = listed.unwrap();
+    assert_eq!((&row["contact"], &other.unwrap()["contact"]), (&json!("unverified"), &json!("ok")), "{row}");
+    let reason = row["reason"].as_str().unwrap();
+    assert!(reason.contains("is not searched: it is on a file system (overlay) that another user may have mounted"), "{reason}");
+}
+
+#[test]
 fn socket_under_pid_of_root_process_is_not_trusted() {
     let Some(user) = SecondUser::new() else { return };
     let shared = shared();

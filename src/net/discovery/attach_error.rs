@@ -66,6 +66,13 @@ pub(super) fn without_socket(proc: &Proc, known: &ScannedProcess, our_uid: u32, 
             );
             return trouble(Trouble::Unverified, reason);
         }
+        SocketDir::Blockable { process_path, why } => {
+            let how = "run dn-top in the user namespace of the process, such as by `podman unshare`";
+            return trouble(
+                Trouble::Unverified,
+                format!("its temporary directory {} is not searched: {why}; {how}", process_path.display()),
+            );
+        }
     };
     let shown = directory.display();
     if proc.is_under_wine(known.key.pid) {

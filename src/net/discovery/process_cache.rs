@@ -1,5 +1,6 @@
 //! Builds the rows: facts of .NET processes, cached across scans.
 
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -15,6 +16,7 @@ use crate::model::{Contact, Process, ProcessKey, RunState, SafeText, Usage, show
 use crate::net::cpu_usage::CpuUsage;
 use crate::net::endpoint::SocketName;
 use crate::net::proc::{self, Proc, entry_name, version_of};
+use crate::net::resolve;
 
 /// A process that is still waiting in its diagnostic server after this time is suspended, whatever its environment contains.
 const MAX_STARTUP_TIME: Duration = Duration::from_secs(5);
@@ -59,7 +61,7 @@ impl ProcessCache {
         let cached = self.known.entry(known.key).or_insert_with(|| CachedProcess::read(proc, known, has_socket, stat, at.now));
         let (socket, contact) = match socket {
             Some(Socket { path, is_own: true, .. }) => {
-                let contact = if may_connect(&path) { Contact::Unknown } else { attach_error::denied(known.uid, user) };
+                let contact = if may_connect(&path, proc) { Contact::Unknown } else { attach_error::denied(known.uid, user) };
                 (Some(path), contact)
             }
             Some(Socket { path, candidate, .. }) => (None, attach_error::foreign(&path, candidate, known.uid)),
@@ -134,7 +136,15 @@ fn cpu_time(stat: &Stat) -> Duration {
 }
 
 /// Returns whether a socket may be connected to, which requires write permission. A vanished socket is not a permission problem.
-fn may_connect(path: &Path) -> bool {
+fn may_connect(path: &Path, proc: &Proc) -> bool {
+    if proc.split_root(path).is_none() {
+        return may_write(path);
+    }
+    // The kernel would follow the path over any file system that the process has mounted since.
+    resolve::locate(path, Some(proc)).map_or(true, |found| may_write(Path::new(&format!("/proc/self/fd/{}", found.handle.as_raw_fd()))))
+}
+
+fn may_write(path: &Path) -> bool {
     !matches!(accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS), Err(rustix::io::Errno::ACCESS | rustix::io::Errno::PERM))
 }
 

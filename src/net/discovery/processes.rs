@@ -10,8 +10,10 @@ use procfs::process::Stat;
 use super::ScanTime;
 use crate::model::ProcessKey;
 use crate::net::endpoint::SocketName;
+use crate::net::mounts::Blockable;
 use crate::net::proc::{Environ, Proc, Threads};
-use crate::net::resolve::{self, OpenError};
+use crate::net::resolve::{self, Links, OpenError, Root};
+use crate::net::stream::MAX_PATH_LENGTH;
 
 /// A younger process may still exec another program, so it is inspected at every scan.
 const YOUNG_AGE: Duration = Duration::from_secs(5);
@@ -35,6 +37,8 @@ pub(super) enum SocketDir {
     Missing { process_path: PathBuf },
     /// The path contains a link that an untrusted user could have written.
     Linked { process_path: PathBuf, link: PathBuf },
+    /// It is on a file system on which another user may be able to block us.
+    Blockable { process_path: PathBuf, why: Blockable },
     /// We may not read it.
     Hidden,
 }
@@ -190,21 +194,29 @@ impl ScannedProcess {
 
 /// Resolves the `TMPDIR` of a process through its own root.
 fn socket_dir(proc: &Proc, pid: u32, tmpdir: &Path, ours: &mut OurDirectories) -> SocketDir {
+    if tmpdir.as_os_str().len() > MAX_PATH_LENGTH {
+        // Too long for a socket. A path of 128 KiB would take long to resolve.
+        return SocketDir::Missing { process_path: tmpdir.to_owned() };
+    }
     // If the kernel does not show the working directory, a relative path cannot be resolved.
     let Ok(process_path) =
         (if tmpdir.is_absolute() { Ok(tmpdir.to_owned()) } else { proc.working_directory(pid).map(|at| at.join(tmpdir)) })
     else {
         return SocketDir::Hidden;
     };
-    let root = proc.path_of(pid, "root");
-    let through = resolve::root_at(&root).map_err(OpenError::Io).and_then(|root| resolve::find(root, &process_path));
+    let through = Root::of(proc, pid).map_err(OpenError::Io).and_then(|root| resolve::find(root, &process_path, Links::Trusted));
     // If our own path leads to the same directory, the namespace is the same or the directory is shared: the short path is better.
     let ours = *ours.entry(process_path.clone()).or_insert_with(|| Some(resolve::locate(&process_path, None).ok()?.id()));
     match (through.map(|found| found.id()), ours) {
         (Ok(id), ours) if ours == Some(id) => SocketDir::Directory { id, path: process_path.clone(), process_path },
-        (Ok(id), _) => SocketDir::Directory { id, path: root.join(process_path.strip_prefix("/").unwrap_or(&process_path)), process_path },
+        (Ok(id), _) => SocketDir::Directory {
+            id,
+            path: proc.path_of(pid, "root").join(process_path.strip_prefix("/").unwrap_or(&process_path)),
+            process_path,
+        },
         (Err(OpenError::Io(error)), _) if error.kind() == io::ErrorKind::PermissionDenied => SocketDir::Hidden,
         (Err(OpenError::Link { link, .. }), _) => SocketDir::Linked { process_path, link },
+        (Err(OpenError::Blockable(why)), _) => SocketDir::Blockable { process_path, why },
         // A tree that only looks like /proc has no links to roots.
         (Err(_), Some(id)) if !proc.is_real() => SocketDir::Directory { id, path: process_path.clone(), process_path },
         (Err(_), _) => SocketDir::Missing { process_path },

@@ -194,6 +194,17 @@ fn runtime_without_socket_shows_the_reason() {
 }
 
 #[test]
+fn tmpdir_too_long_for_a_socket_is_not_resolved() {
+    let fake_proc = FakeProc::new();
+    let own = fake_proc.path("own");
+    fs::create_dir_all(&own).unwrap();
+    let environ = format!("TMPDIR={}{}", own.display(), "/../own".repeat(20));
+    fake_proc.add(&Fake { environ: &environ, ..fake(5) });
+    fake_proc.socket("own", 5, OLD);
+    assert!(matches!(only_trouble(&scan(&fake_proc)), (Trouble::Unsupported, reason) if reason.contains("bytes long")));
+}
+
+#[test]
 fn unreadable_processes_are_denied_with_a_remedy() {
     let fake_proc = FakeProc::new();
     for (pid, uid) in [(7, 12345), (8, 99999), (9, own_uid())] {

@@ -18,6 +18,9 @@ pub enum PeerError {
         /// Owner of the link.
         owner: u32,
     },
+    /// The path leads over a file system on which another user may be able to block us; with the reason.
+    #[error("the path to its socket is not followed: {0}")]
+    Blockable(String),
     /// The file is not a socket.
     #[error("the file is not a socket")]
     NotASocket,

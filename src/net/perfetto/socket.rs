@@ -72,6 +72,7 @@ fn is_in_world_writable_directory(path: &Path) -> Result<bool, Cause> {
 fn open_error(error: OpenError) -> Cause {
     match error {
         OpenError::Link { link, owner } => PeerError::Link { link: link.to_string_lossy().into_owned(), owner }.into(),
+        OpenError::Blockable(why) => PeerError::Blockable(why.to_string()).into(),
         OpenError::Io(error) if error.kind() == io::ErrorKind::NotADirectory => Cause::NoService,
         OpenError::Io(error) => error.into(),
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Proc, words};
 
-/// Maximum bytes read of `maps`.
+/// Maximum bytes read of `maps` and `mountinfo`.
 const MAX_MAPS_BYTES: u64 = 16 << 20;
 
 /// A file mapped into a process.
@@ -62,11 +62,44 @@ impl Proc {
         Ok(maps.split(|byte| *byte == b'\n').filter_map(CodeMapping::parse).collect())
     }
 
-    fn maps(&self, pid: u32) -> io::Result<Vec<u8>> {
-        let mut maps = Vec::new();
-        File::from(self.open_file(&format!("{pid}/maps"))?).take(MAX_MAPS_BYTES).read_to_end(&mut maps)?;
-        Ok(maps)
+    /// Returns how many bytes from an address upwards are memory that belongs to no file; 0 if it is mapped otherwise, or not at all.
+    pub(super) fn anonymous_bytes_at(&self, pid: u32, address: u64) -> io::Result<usize> {
+        Ok(anonymous_bytes(&self.maps(pid)?, address))
     }
+
+    fn maps(&self, pid: u32) -> io::Result<Vec<u8>> {
+        self.read_in_parts(&format!("{pid}/maps"))
+    }
+
+    /// Returns the mounted file systems as a process sees them (`mountinfo` in `proc(5)`); empty if they cannot be read.
+    pub(crate) fn mount_table(&self, pid: u32) -> Vec<u8> {
+        self.read_in_parts(&format!("{pid}/mountinfo")).unwrap_or_default()
+    }
+
+    /// Reads a file that the kernel returns in several parts.
+    fn read_in_parts(&self, file: &str) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        File::from(self.open_file(file)?).take(MAX_MAPS_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// Finds an address in the text of `maps`, in which the line of a file contains its path.
+fn anonymous_bytes(maps: &[u8], address: u64) -> usize {
+    let lines = maps.split(|byte| *byte == b'\n').filter(|line| !line.contains(&b'/'));
+    let mut ranges = lines.filter_map(|line| range(words(line).next()?));
+    let left = ranges.find(|range| range.contains(&address)).map_or(0, |range| range.end - address);
+    usize::try_from(left).unwrap_or(usize::MAX)
+}
+
+/// Parses "from-to", in hexadecimal.
+fn range(text: &[u8]) -> Option<Range<u64>> {
+    let mut ends = text.splitn(2, |byte| *byte == b'-').map(hexadecimal);
+    Some(ends.next()??..ends.next()??)
+}
+
+fn hexadecimal(text: &[u8]) -> Option<u64> {
+    u64::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok()
 }
 
 /// Whether a path is that of a .NET assembly or program, by its extension.
@@ -77,17 +110,28 @@ pub(crate) fn is_assembly(path: &Path) -> bool {
 impl CodeMapping {
     /// Parses a line of `maps`: "from-to rwxp offset device inode path", numbers in hexadecimal. `None` if not executable.
     pub(super) fn parse(line: &[u8]) -> Option<Self> {
-        let number = |text: &[u8]| u64::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok();
         let mut words = words(line);
-        let mut ends = words.next()?.splitn(2, |byte| *byte == b'-').map(number);
-        let range = ends.next()??..ends.next()??;
+        let range = range(words.next()?)?;
         if !words.next()?.contains(&b'x') {
             return None;
         }
-        let file_offset = number(words.next()?)?;
+        let file_offset = hexadecimal(words.next()?)?;
         // The path may contain spaces; no column before it contains one of these characters.
         let path = line.iter().position(|byte| matches!(byte, b'/' | b'[')).map_or(&[][..], |at| &line[at..]);
         let kept = path.strip_suffix(b" (deleted)");
         Some(Self { range, file_offset, path: kept.unwrap_or(path).to_vec(), is_deleted: kept.is_some() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_of_files_is_not_anonymous() {
+        let maps = b"1000-3000 rw-p 00000000 00:00 0\n3000-4000 rw-s 00000000 00:2e 3      /mnt/a b/file (deleted)\n\
+            4000-5000 rw-p 00000000 00:00 0      [stack]\n5000-6000 rw-s 00000000 00:01 7 /memfd:x\nx-y\n";
+        let bytes = [0xfff, 0x1000, 0x2fff, 0x3000, 0x3fff, 0x4ff8, 0x5000, 0x6000].map(|address| anonymous_bytes(maps, address));
+        assert_eq!(bytes, [0, 0x2000, 1, 0, 0, 8, 0, 0]);
     }
 }

@@ -30,7 +30,7 @@ use rustix::process::geteuid;
 use crate::model::{CpuLimit, ProcessKey, RunState};
 
 use super::elf;
-use super::file::{open_link, open_regular_in};
+use super::file::{open_program, open_regular_in};
 use crate::ipc::RuntimeVersion;
 
 pub(crate) use entry::{entry_name, version_of};
@@ -79,12 +79,12 @@ impl Proc {
         self.stat(key.pid).is_ok_and(|stat| stat.starttime == key.started)
     }
 
-    /// Splits a path through the root directory of a process, `/proc/PID/root/..`, into that directory and the path below it. Resolved as a
+    /// Splits a path through the root directory of a process, `/proc/PID/root/..`, into its PID and the path below that directory. Resolved as a
     /// whole, it would leave the mount namespace of the process at the first absolute link.
-    pub(crate) fn split_root(&self, path: &Path) -> Option<(PathBuf, PathBuf)> {
+    pub(crate) fn split_root(&self, path: &Path) -> Option<(u32, PathBuf)> {
         let mut below = path.strip_prefix(&self.path).ok()?.components();
         let pid = parse::<u32>(below.next()?.as_os_str().as_bytes())?;
-        (below.next()?.as_os_str() == "root").then(|| (self.path_of(pid, "root"), below.as_path().to_owned()))
+        (below.next()?.as_os_str() == "root").then(|| (pid, below.as_path().to_owned()))
     }
 
     /// Returns the path of a file of a process.
@@ -289,7 +289,7 @@ impl Proc {
 
     /// Whether the program was compiled by NativeAOT, including the runtime. A program that also loads CoreCLR does not count.
     pub(crate) fn is_native_aot(&self, pid: u32) -> bool {
-        open_link(&self.path_of(pid, "exe")).is_ok_and(|file| elf::is_native_aot(&file))
+        open_program(self, pid).is_ok_and(|file| elf::is_native_aot(&file))
             && self.runtime_library(pid).is_ok_and(|library| library.is_none())
     }
 
@@ -301,7 +301,7 @@ impl Proc {
 
     /// Opens a mapped file of a process for reading, if it is a regular file.
     pub(crate) fn mapped_file(&self, pid: u32, path: &Path) -> io::Result<File> {
-        open_regular_in(&self.path_of(pid, "root"), path)
+        open_regular_in(self, pid, path)
     }
 
     /// Returns the kernel's functions as listed by `kallsyms`, at most `most` bytes.

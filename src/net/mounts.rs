@@ -1,0 +1,160 @@
+//! File systems on which another user can block every reader.
+//!
+//! In a user namespace of their own, users may mount FUSE, which their own program serves. FUSE rejects other users, including root, but an overlay
+//! mounted over it there does not: it sends their requests in the name of the user who mounted it. A request that is not answered blocks its sender
+//! forever, and not even SIGKILL ends it. So the file system is checked before each access; /proc shows its type without accessing it.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{CWD, readlinkat};
+use rustix::process::geteuid;
+use thiserror::Error;
+
+use super::proc::Proc;
+
+/// A file on a file system whose accesses another user may be able to block.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("it is on a file system ({file_system}) that another user may have mounted, and which could block dn-top forever")]
+pub(crate) struct Blockable {
+    /// Type of the file system, such as `overlay`.
+    file_system: String,
+}
+
+impl From<Blockable> for io::Error {
+    fn from(blockable: Blockable) -> Self {
+        Self::new(io::ErrorKind::Unsupported, blockable)
+    }
+}
+
+/// The mounts of a process.
+#[derive(Debug)]
+pub(crate) struct Mounts {
+    /// The process's own `mountinfo`.
+    listed: Vec<u8>,
+    /// That of dn-top, if the process is in another user namespace.
+    ours: Option<Vec<u8>>,
+}
+
+impl Proc {
+    /// Returns the mounts of a process. To be called after a file of the process was opened with `O_PATH`, for which they are checked: a process
+    /// that is in our user namespace now cannot have been in another one before.
+    pub(crate) fn mounts(&self, pid: u32) -> Mounts {
+        // If a file cannot be read, its mounts are not found, and so count as blockable.
+        let ours = (!self.is_in_our_user_namespace(pid)).then(|| self.mount_table(std::process::id()));
+        Mounts { listed: self.mount_table(pid), ours }
+    }
+
+    /// Returns the mounts of a process to check each directory of a path; `None` if no other user can have mounted any of them, except with
+    /// privileges.
+    pub(crate) fn untrusted_mounts(&self, pid: u32) -> Option<Mounts> {
+        let is_trusted = !self.is_real() || self.is_in_our_user_namespace(pid) || self.is_ours(pid);
+        (!is_trusted).then(|| self.mounts(pid))
+    }
+
+    /// Processes of our own user are trusted. In a namespace in which that user ID does not exist, no process can have it.
+    pub(super) fn is_ours(&self, pid: u32) -> bool {
+        self.identity(pid).is_ok_and(|identity| identity.uid == geteuid().as_raw())
+    }
+
+    fn is_in_our_user_namespace(&self, pid: u32) -> bool {
+        let Ok(ours) = readlinkat(CWD, "/proc/self/ns/user", Vec::new()) else {
+            // The kernel has no user namespaces.
+            return true;
+        };
+        readlinkat(CWD, self.path_of(pid, "ns/user"), Vec::new()).is_ok_and(|theirs| theirs == ours)
+    }
+}
+
+impl Mounts {
+    /// Checks a file or directory, opened with `O_PATH`, before it is used in any way.
+    pub(crate) fn check(&self, file: &OwnedFd) -> Result<(), Blockable> {
+        let mount = mount_of(file).and_then(|id| find(&self.listed, &id));
+        let Some(Mount { device, file_system }) = mount else {
+            // Unmounted, mounted after the list was read, or in another namespace than that of the process.
+            return Err(Blockable { file_system: "unknown".to_owned() });
+        };
+        let is_fuse = file_system == b"fuse" || file_system.starts_with(b"fuse.") || file_system == b"fuseblk";
+        let is_blockable = match &self.ours {
+            _ if is_fuse => true,
+            // The kernel lets users mount few types, and all others answer by themselves. Container engines run by root mount the overlays of
+            // containers outside of them, where we see them as well.
+            Some(ours) if file_system == b"overlay" => !lines(ours).any(|(_, mount)| mount == Mount { device, file_system }),
+            _ => false,
+        };
+        if is_blockable { Err(Blockable { file_system: String::from_utf8_lossy(file_system).into_owned() }) } else { Ok(()) }
+    }
+}
+
+/// A line of `mountinfo`.
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+struct Mount<'a> {
+    /// Numbers of the device, which is the same for all mounts of a file system.
+    device: &'a [u8],
+    /// Type.
+    file_system: &'a [u8],
+}
+
+/// Returns the ID of the mount through which a file was opened. Does not access the file system, unlike `statx`.
+fn mount_of(file: &OwnedFd) -> Option<Vec<u8>> {
+    let facts = std::fs::read(Path::new("/proc/self/fdinfo").join(file.as_raw_fd().to_string())).ok()?;
+    let id = facts.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"mnt_id:"))?;
+    Some(id.trim_ascii().to_vec())
+}
+
+fn find<'a>(table: &'a [u8], id: &[u8]) -> Option<Mount<'a>> {
+    lines(table).find_map(|(number, mount)| (number == id).then_some(mount))
+}
+
+/// Parses "ID parent major:minor root place options [optional fields] - type source options". Spaces within a column are escaped.
+fn lines(table: &[u8]) -> impl Iterator<Item = (&[u8], Mount<'_>)> {
+    table.split(|byte| *byte == b'\n').filter_map(|line| {
+        let mut words = line.split(|byte| *byte == b' ');
+        let (id, device) = (words.next()?, words.nth(1)?);
+        let file_system = words.skip_while(|word| *word != b"-").nth(1)?;
+        Some((id, Mount { device, file_system }))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{Mode, OFlags, open};
+
+    use super::*;
+
+    /// Returns the checks of the root directory, given its type, in the namespace of another user, where we have the second type.
+    fn check(file_system: &str, ours: Option<&str>) -> Result<(), Blockable> {
+        let root = open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
+        let id = String::from_utf8(mount_of(&root).unwrap()).unwrap();
+        let table = |id: &str, file_system: &str| {
+            let first = "1 0 0:1 / /proc - x rw - proc proc rw";
+            format!("{first}\n{id} 1 0:40 / / ro,relatime master:1 - {file_system} o rw,lowerdir=/a:/b\n").into_bytes()
+        };
+        Mounts { listed: table(&id, file_system), ours: ours.map(|ours| table("7", ours)) }.check(&root)
+    }
+
+    #[test]
+    fn file_systems_that_others_may_serve_are_blockable() {
+        for (file_system, ours) in [("ext4", None), ("overlay", None), ("tmpfs", Some("ext4")), ("overlay", Some("overlay"))] {
+            assert_eq!(check(file_system, ours), Ok(()), "{file_system} {ours:?}");
+        }
+        for (file_system, ours) in
+            [("fuse", None), ("fuseblk", None), ("fuse.sshfs", Some("fuse.sshfs")), ("overlay", Some("ext4")), ("overlay", Some(""))]
+        {
+            assert_eq!(check(file_system, ours), Err(Blockable { file_system: file_system.to_owned() }));
+        }
+    }
+
+    #[test]
+    fn files_that_the_process_has_not_mounted_are_blockable() {
+        let proc = Proc::open(Path::new("/proc")).unwrap();
+        let root = open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
+        let unknown = Err(Blockable { file_system: "unknown".to_owned() });
+        // The kernel's own mount of files in memory is in no list.
+        let file = rustix::fs::memfd_create("memory", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        assert_eq!(proc.mounts(std::process::id()).check(&file), unknown);
+        assert_eq!(Mounts { listed: Vec::new(), ours: None }.check(&root), unknown);
+        assert!(proc.untrusted_mounts(std::process::id()).is_none());
+    }
+}
