@@ -26,6 +26,8 @@ impl Proc {
         let file = format!("{pid}/task/{thread}/syscall");
         let before = self.read(&file, 256)?;
         let Some([stack_pointer, instruction_pointer]) = pointers(&before) else { return Ok(None) };
+        // Another user could have mapped a file there that blocks whoever reads it forever: see `mounts`.
+        let most = if self.is_ours(pid) { most } else { most.min(self.anonymous_bytes_at(pid, stack_pointer)?) };
         let memory = File::from(self.open_file(&format!("{pid}/mem"))?);
         let mut bytes = vec![0; most];
         let mut read = 0;
