@@ -1,11 +1,11 @@
 //! Files of a target, as the target sees them. Its owner controls them, so opening them must never block.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, fstatfs, open, openat2};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, fstatfs, open, openat, openat2};
 use rustix::io::Errno;
 
 use super::proc::Proc;
@@ -38,11 +38,17 @@ pub(super) fn program_id(proc: &Proc, pid: u32) -> io::Result<(u64, u64)> {
 }
 
 fn program(proc: &Proc, pid: u32) -> io::Result<OwnedFd> {
-    let found = open(proc.path_of(pid, "exe"), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let folder = proc.folder(pid)?;
+    let found = openat(&folder, "exe", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     if proc.is_real() {
-        proc.mounts(pid).check(&found)?;
+        proc.mounts(pid, &folder).check(&found)?;
     }
     Ok(found)
+}
+
+/// Inspects what the path refers to below the root of a process, following links.
+pub(super) fn inspect_in(proc: &Proc, pid: u32, path: &Path) -> io::Result<Metadata> {
+    File::from(resolve_in(proc, pid, path)?).metadata()
 }
 
 fn reopen_regular(found: &OwnedFd) -> io::Result<File> {

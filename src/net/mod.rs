@@ -79,6 +79,8 @@ pub mod stream;
 #[cfg_attr(target_os = "macos", path = "macos/system.rs")]
 mod system;
 mod target;
+#[cfg_attr(not(target_os = "linux"), path = "portable/target_file.rs")]
+pub mod target_file;
 #[cfg(test)]
 #[cfg_attr(windows, path = "windows/test_stream.rs")]
 pub(crate) mod test_stream;

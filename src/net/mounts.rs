@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{CWD, readlinkat};
+use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
 use rustix::process::geteuid;
 use thiserror::Error;
 
@@ -17,7 +17,7 @@ use super::proc::Proc;
 /// A file on a file system whose accesses another user may be able to block.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("it is on a file system ({file_system}) that another user may have mounted, and which could block dn-top forever")]
-pub(crate) struct Blockable {
+pub(super) struct Blockable {
     /// Type of the file system, such as `overlay`.
     file_system: String,
 }
@@ -30,59 +30,64 @@ impl From<Blockable> for io::Error {
 
 /// The mounts of a process.
 #[derive(Debug)]
-pub(crate) struct Mounts {
+pub(super) struct Mounts {
     /// The process's own `mountinfo`.
     listed: Vec<u8>,
-    /// That of dn-top, if the process is in another user namespace.
-    ours: Option<Vec<u8>>,
+    /// That of dn-top.
+    ours: Vec<u8>,
+    /// Whether the process is in another user namespace.
+    is_foreign: bool,
 }
 
 impl Proc {
+    /// Opens the directory of a process in /proc, through which its files are opened. Another process with the same PID has another directory.
+    pub(super) fn folder(&self, pid: u32) -> io::Result<OwnedFd> {
+        Ok(openat(CWD, self.path_of(pid, ""), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+    }
+
     /// Returns the mounts of a process. To be called after a file of the process was opened with `O_PATH`, for which they are checked: a process
     /// that is in our user namespace now cannot have been in another one before.
-    pub(crate) fn mounts(&self, pid: u32) -> Mounts {
+    pub(super) fn mounts(&self, pid: u32, folder: &OwnedFd) -> Mounts {
         // If a file cannot be read, its mounts are not found, and so count as blockable.
-        let ours = (!self.is_in_our_user_namespace(pid)).then(|| self.mount_table(std::process::id()));
-        Mounts { listed: self.mount_table(pid), ours }
+        let [listed, ours] = [pid, std::process::id()].map(|pid| self.mount_table(pid));
+        Mounts { listed, ours, is_foreign: !is_in_our_user_namespace(folder) }
     }
 
     /// Returns the mounts of a process to check each directory of a path; `None` if no other user can have mounted any of them, except with
     /// privileges.
-    pub(crate) fn untrusted_mounts(&self, pid: u32) -> Option<Mounts> {
-        let is_trusted = !self.is_real() || self.is_in_our_user_namespace(pid) || self.is_ours(pid);
-        (!is_trusted).then(|| self.mounts(pid))
+    pub(super) fn untrusted_mounts(&self, pid: u32, folder: &OwnedFd) -> Option<Mounts> {
+        let is_trusted = !self.is_real() || is_in_our_user_namespace(folder) || self.is_ours(pid);
+        (!is_trusted).then(|| self.mounts(pid, folder))
     }
 
     /// Processes of our own user are trusted. In a namespace in which that user ID does not exist, no process can have it.
     pub(super) fn is_ours(&self, pid: u32) -> bool {
         self.identity(pid).is_ok_and(|identity| identity.uid == geteuid().as_raw())
     }
+}
 
-    fn is_in_our_user_namespace(&self, pid: u32) -> bool {
-        let Ok(ours) = readlinkat(CWD, "/proc/self/ns/user", Vec::new()) else {
-            // The kernel has no user namespaces.
-            return true;
-        };
-        readlinkat(CWD, self.path_of(pid, "ns/user"), Vec::new()).is_ok_and(|theirs| theirs == ours)
-    }
+fn is_in_our_user_namespace(folder: &OwnedFd) -> bool {
+    let Ok(ours) = readlinkat(CWD, "/proc/self/ns/user", Vec::new()) else {
+        // The kernel has no user namespaces.
+        return true;
+    };
+    readlinkat(folder, "ns/user", Vec::new()).is_ok_and(|theirs| theirs == ours)
 }
 
 impl Mounts {
     /// Checks a file or directory, opened with `O_PATH`, before it is used in any way.
-    pub(crate) fn check(&self, file: &OwnedFd) -> Result<(), Blockable> {
-        let mount = mount_of(file).and_then(|id| find(&self.listed, &id));
+    pub(super) fn check(&self, file: &OwnedFd) -> Result<(), Blockable> {
+        // A process in a directory of a mount, by `chroot`, does not list that mount.
+        let mount = mount_of(file).and_then(|id| find(&self.listed, &id).or_else(|| find(&self.ours, &id)));
         let Some(Mount { device, file_system }) = mount else {
             // Unmounted, mounted after the list was read, or in another namespace than that of the process.
             return Err(Blockable { file_system: "unknown".to_owned() });
         };
         let is_fuse = file_system == b"fuse" || file_system.starts_with(b"fuse.") || file_system == b"fuseblk";
-        let is_blockable = match &self.ours {
-            _ if is_fuse => true,
-            // The kernel lets users mount few types, and all others answer by themselves. Container engines run by root mount the overlays of
-            // containers outside of them, where we see them as well.
-            Some(ours) if file_system == b"overlay" => !lines(ours).any(|(_, mount)| mount == Mount { device, file_system }),
-            _ => false,
-        };
+        // The kernel lets users mount few types, and all others answer by themselves. Container engines run by root mount the overlays of containers
+        // outside of them, where we see them as well.
+        let is_theirs = || !lines(&self.ours).any(|(_, mount)| mount == Mount { device, file_system });
+        let is_blockable = is_fuse || self.is_foreign && file_system == b"overlay" && is_theirs();
         if is_blockable { Err(Blockable { file_system: String::from_utf8_lossy(file_system).into_owned() }) } else { Ok(()) }
     }
 }
@@ -119,30 +124,32 @@ fn lines(table: &[u8]) -> impl Iterator<Item = (&[u8], Mount<'_>)> {
 
 #[cfg(test)]
 mod tests {
-    use rustix::fs::{Mode, OFlags, open};
+    use rustix::fs::open;
 
     use super::*;
 
-    /// Returns the checks of the root directory, given its type, in the namespace of another user, where we have the second type.
-    fn check(file_system: &str, ours: Option<&str>) -> Result<(), Blockable> {
+    /// Checks the root directory, given its type as listed by a process in our user namespace or another, and the type of our root directory.
+    fn check(file_system: &str, is_foreign: bool, ours: &str) -> Result<(), Blockable> {
         let root = open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
         let id = String::from_utf8(mount_of(&root).unwrap()).unwrap();
         let table = |id: &str, file_system: &str| {
             let first = "1 0 0:1 / /proc - x rw - proc proc rw";
             format!("{first}\n{id} 1 0:40 / / ro,relatime master:1 - {file_system} o rw,lowerdir=/a:/b\n").into_bytes()
         };
-        Mounts { listed: table(&id, file_system), ours: ours.map(|ours| table("7", ours)) }.check(&root)
+        Mounts { listed: table(&id, file_system), ours: table("7", ours), is_foreign }.check(&root)
     }
 
     #[test]
     fn file_systems_that_others_may_serve_are_blockable() {
-        for (file_system, ours) in [("ext4", None), ("overlay", None), ("tmpfs", Some("ext4")), ("overlay", Some("overlay"))] {
-            assert_eq!(check(file_system, ours), Ok(()), "{file_system} {ours:?}");
-        }
-        for (file_system, ours) in
-            [("fuse", None), ("fuseblk", None), ("fuse.sshfs", Some("fuse.sshfs")), ("overlay", Some("ext4")), ("overlay", Some(""))]
+        for (file_system, is_foreign, ours) in
+            [("ext4", false, "ext4"), ("overlay", false, "ext4"), ("tmpfs", true, "ext4"), ("overlay", true, "overlay")]
         {
-            assert_eq!(check(file_system, ours), Err(Blockable { file_system: file_system.to_owned() }));
+            assert_eq!(check(file_system, is_foreign, ours), Ok(()), "{file_system} {is_foreign} {ours}");
+        }
+        for (file_system, is_foreign, ours) in
+            [("fuse", false, "fuse"), ("fuseblk", true, "ext4"), ("fuse.sshfs", true, "fuse.sshfs"), ("overlay", true, "ext4")]
+        {
+            assert_eq!(check(file_system, is_foreign, ours), Err(Blockable { file_system: file_system.to_owned() }));
         }
     }
 
@@ -153,8 +160,11 @@ mod tests {
         let unknown = Err(Blockable { file_system: "unknown".to_owned() });
         // The kernel's own mount of files in memory is in no list.
         let file = rustix::fs::memfd_create("memory", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
-        assert_eq!(proc.mounts(std::process::id()).check(&file), unknown);
-        assert_eq!(Mounts { listed: Vec::new(), ours: None }.check(&root), unknown);
-        assert!(proc.untrusted_mounts(std::process::id()).is_none());
+        let folder = proc.folder(std::process::id()).unwrap();
+        assert_eq!(proc.mounts(std::process::id(), &folder).check(&file), unknown);
+        let ours = proc.mount_table(std::process::id());
+        assert_eq!(Mounts { listed: Vec::new(), ours: Vec::new(), is_foreign: false }.check(&root), unknown);
+        assert_eq!(Mounts { listed: Vec::new(), ours, is_foreign: false }.check(&root), Ok(()));
+        assert!(proc.untrusted_mounts(std::process::id(), &folder).is_none());
     }
 }

@@ -58,8 +58,9 @@ pub(super) struct Root {
 impl Root {
     /// Opens the root directory of a process.
     pub(super) fn of(proc: &Proc, pid: u32) -> io::Result<Self> {
-        let Self { handle, .. } = root_at(&proc.path_of(pid, "root"))?;
-        let mounts = proc.untrusted_mounts(pid);
+        let folder = proc.folder(pid)?;
+        let handle = openat(&folder, "root", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let mounts = proc.untrusted_mounts(pid, &folder);
         Ok(Self { handle, mounts })
     }
 
@@ -100,7 +101,7 @@ impl Found {
     }
 }
 
-/// Opens the directory at a trusted path, following links: `/`, or `/proc/PID/root`.
+/// Opens the directory at a trusted path, following links.
 fn root_at(path: &Path) -> io::Result<Root> {
     let handle = openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     Ok(Root { handle, mounts: None })

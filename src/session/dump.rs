@@ -7,8 +7,9 @@ use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
 use crate::ipc::{DumpKind, DumpRequest, Hresult, TargetPath};
-use crate::model::{Process, RunState, SafeText, reachable_path};
+use crate::model::{Process, RunState, SafeText, has_own_root, reachable_path};
 use crate::net::client::Client;
+use crate::net::target_file;
 use crate::net::{ExchangeError, untraceable};
 
 /// Timeout of a dump. The target stays paused until the dump is written, so giving up earlier would not help it.
@@ -90,7 +91,9 @@ fn may_be_forbidden(details: &[SafeText]) -> bool {
 /// [`DumpError::Exists`].
 pub fn free_dump_path(process: &Process, path: &TargetPath) -> Result<PathBuf, DumpError> {
     let here = reachable_path(process, Path::new(path.as_str()));
-    if here.symlink_metadata().is_ok() { Err(DumpError::Exists(here)) } else { Ok(here) }
+    // In another root directory, a link that leads nowhere counts as free.
+    let found = if has_own_root(process) { target_file::inspect(&here) } else { here.symlink_metadata() };
+    if found.is_ok() { Err(DumpError::Exists(here)) } else { Ok(here) }
 }
 
 /// Requests a dump from the target and checks that the file exists. `report` receives a message when the file has not grown for ten seconds.
@@ -106,7 +109,7 @@ pub async fn dump(
     let path = PathBuf::from(request.path.as_str());
     let here = free_dump_path(process, &request.path)?;
     let report_path = crash_report_of(&here);
-    let changed = || report_path.metadata().and_then(|facts| facts.modified()).ok();
+    let changed = || target_file::inspect(&report_path).and_then(|facts| facts.modified()).ok();
     let (begun, before) = (Instant::now(), changed());
     let written = client.dump(request, DUMP_TIMEOUT);
     let reported = async {
@@ -117,7 +120,7 @@ pub async fn dump(
     tokio::select! { written = written => written, never = reported => never }
         .map_err(|error| DumpError::Exchange { advice: advice(&error, process.key.pid), error })?;
     let took = begun.elapsed();
-    let bytes = match here.metadata() {
+    let bytes = match target_file::inspect(&here) {
         Ok(file) => Some(file.len()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(DumpError::Missing { path: here, cause: cause_of_missing(process, request.kind) });
@@ -140,7 +143,7 @@ async fn stalled(path: &Path) {
     let mut before = 0;
     loop {
         sleep(STALL_TIMEOUT).await;
-        let now = path.symlink_metadata().map_or(0, |file| file.len());
+        let now = target_file::inspect(path).map_or(0, |file| file.len());
         if std::mem::replace(&mut before, now) == now {
             return;
         }

@@ -6,6 +6,7 @@ use crate::ipc::{Command, PerfMapKind, Variable};
 use crate::model::{Process, reachable_path};
 use crate::net::ExchangeError;
 use crate::net::client::Client;
+use crate::net::target_file;
 
 /// Turns perf maps on (`Some`) or off, and returns the files that exist afterwards.
 ///
@@ -16,7 +17,7 @@ pub async fn perf_map(client: &Client, process: &Process, kind: Option<PerfMapKi
     // If the environment cannot be read, assume that the variable is not set.
     let folder = folder(&client.environment().await.unwrap_or_default());
     let files = perf_map_files(process.ns_pid, kind.unwrap_or(PerfMapKind::All)).map(|name| reachable_path(process, &folder.join(name)));
-    Ok(files.filter(|file| file.is_file()).collect())
+    Ok(files.filter(|file| target_file::inspect(file).is_ok_and(|facts| facts.is_file())).collect())
 }
 
 /// Returns the folder of the perf maps: the one configured at startup, or `/tmp`, regardless of `TMPDIR` (seen on 9 and 10).
