@@ -105,14 +105,17 @@ fn push_name(text: &mut String, path: &str, name: &str) {
     if !path.is_empty() && !name.is_empty() {
         text.push('.');
     }
-    text.extend(name.chars().take(TEXT));
+    match name.len() {
+        ..=TEXT => text.push_str(name),
+        _ => text.extend(name.chars().take(TEXT)),
+    }
 }
 
 fn write_value(out: &mut String, value: &Value<'_>) -> fmt::Result {
     match value {
         Value::Bool(value) => write!(out, "{value}"),
-        Value::Int(number) => write!(out, "{number}"),
-        Value::UInt(number) => write!(out, "{number}"),
+        Value::Int(number) => out.write_str(itoa::Buffer::new().format(*number)),
+        Value::UInt(number) => out.write_str(itoa::Buffer::new().format(*number)),
         Value::Float(number) => write!(out, "{number}"),
         Value::Char(unit) => out.write_char(char::from_u32((*unit).into()).unwrap_or(char::REPLACEMENT_CHARACTER)),
         // A text has at most one character per UTF-16 unit.

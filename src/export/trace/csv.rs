@@ -2,7 +2,6 @@
 //!
 //! Source: RFC 4180, but with line feeds only. Unlike with the crate `csv`, which buffers whole records, fields are written as they are decoded.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::analysis::Described;
@@ -17,21 +16,18 @@ pub(super) struct Csv<W> {
     out: W,
     part: Part,
     header: TraceHeader,
-    /// By metadata index: the fields for provider and event.
+    /// By metadata index: the fields for provider and event, with the commas around them.
     names: Vec<String>,
     lines: String,
     described: Described,
-    /// The text of the payload; kept to reuse its memory.
-    payload: String,
     error: Option<io::Error>,
 }
 
 impl<W: Write> Csv<W> {
     pub(super) fn new(out: W, part: Part) -> Self {
-        let names = vec![",".to_owned()];
+        let names = vec![",,,".to_owned()];
         let lines = "seconds,process,thread,provider,event,stack_depth,payload\n".to_owned();
-        let (described, payload) = (Described::default(), String::new());
-        Self { out, part, header: TraceHeader::default(), names, lines, described, payload, error: None }
+        Self { out, part, header: TraceHeader::default(), names, lines, described: Described::default(), error: None }
     }
 
     pub(super) fn finish(mut self) -> io::Result<()> {
@@ -49,7 +45,7 @@ impl<W: Write> Sink for Csv<W> {
     }
 
     fn metadata(&mut self, metadata: &Metadata) {
-        let mut names = String::new();
+        let mut names = ",".to_owned();
         quote(&mut names, &metadata.provider);
         names.push(',');
         match events::name(&metadata.provider, metadata.event_id) {
@@ -57,6 +53,7 @@ impl<W: Write> Sink for Csv<W> {
             None if metadata.name.is_empty() => names.push_str(&metadata.event_id.to_string()),
             None => quote(&mut names, &metadata.name),
         }
+        names.push(',');
         self.names.push(names);
     }
 
@@ -67,22 +64,32 @@ impl<W: Write> Sink for Csv<W> {
         }
         let thread = event.thread();
         let process = if thread.process == 0 { self.header.process_id } else { thread.process };
-        let (sign, ns) = (if at < 0 { "-" } else { "" }, at.unsigned_abs());
-        let names = self.names.get(event.metadata.index as usize).map_or(",", String::as_str);
+        let names = self.names.get(event.metadata.index as usize).map_or(",,,", String::as_str);
         let depth = event.stack().map_or(0, |stack| stack.len());
         self.described.read(event, self.header.pointer_size);
-        self.payload.clear();
+        let (line, mut digits) = (&mut self.lines, itoa::Buffer::new());
+        push_seconds(line, at);
+        line.push(',');
+        line.push_str(digits.format(process));
+        line.push(',');
+        line.push_str(digits.format(thread.thread));
+        line.push_str(names);
+        line.push_str(digits.format(depth));
+        line.push(',');
+        let start = line.len();
         for (index, (name, value)) in self.described.fields().enumerate() {
-            self.payload.extend([if index == 0 { "" } else { " " }, name, "=", value]);
+            if index > 0 {
+                line.push(' ');
+            }
+            line.push_str(name);
+            line.push('=');
+            line.push_str(value);
         }
         if self.described.is_cut {
-            self.payload.push_str(if self.payload.is_empty() { "…" } else { " …" });
+            line.push_str(if line.len() == start { "…" } else { " …" });
         }
-        let (seconds, ns) = (ns / 1_000_000_000, ns % 1_000_000_000);
-        // A string accepts all text.
-        let _ = write!(self.lines, "{sign}{seconds}.{ns:09},{process},{},{names},{depth},", thread.thread);
-        quote(&mut self.lines, &self.payload);
-        self.lines.push('\n');
+        quote_from(line, start);
+        line.push('\n');
         if self.lines.len() >= 1 << 16 {
             self.error = self.out.write_all(self.lines.as_bytes()).err();
             self.lines.clear();
@@ -90,13 +97,34 @@ impl<W: Write> Sink for Csv<W> {
     }
 }
 
+/// Appends nanoseconds as seconds with nine decimals.
+fn push_seconds(line: &mut String, ns: i64) {
+    const SECOND: u64 = 1_000_000_000;
+    if ns < 0 {
+        line.push('-');
+    }
+    let (ns, mut digits) = (ns.unsigned_abs(), itoa::Buffer::new());
+    line.push_str(digits.format(ns / SECOND));
+    line.push('.');
+    // The leading zeros follow a 1, which is left out.
+    line.push_str(&digits.format(SECOND + ns % SECOND)[1..]);
+}
+
 /// Appends a field, sanitized as it may be printed to a terminal.
 fn quote(line: &mut String, field: &str) {
+    let start = line.len();
+    line.push_str(field);
+    quote_from(line, start);
+}
+
+/// Converts the field that begins at `start`, unless it is plain text.
+fn quote_from(line: &mut String, start: usize) {
+    let field = &line[start..];
     let is_plain = |byte| matches!(byte, b' '..=b'~') && byte != b',' && byte != b'"';
-    if field.bytes().all(is_plain) && !is_formula(field) {
-        line.push_str(field);
-    } else {
-        line.push_str(&csv_field(field));
+    if !field.bytes().all(is_plain) || is_formula(field) {
+        let field = csv_field(field);
+        line.truncate(start);
+        line.push_str(&field);
     }
 }
 
@@ -111,11 +139,29 @@ mod tests {
             ("a,b", "\"a,b\""),
             ("say \"x\"", "\"say \"\"x\"\"\""),
             ("a\u{1b}[m\nb\u{202e}", "a\u{fffd}[m b\u{fffd}"),
+            ("\u{9b}31m\u{7f}", "\u{fffd}31m\u{fffd}"),
+            ("£ §", "£ §"),
             ("=1+1", "'=1+1"),
         ] {
-            let mut line = String::new();
+            let mut line = "\",".to_owned();
             quote(&mut line, field);
-            assert_eq!(line, quoted);
+            assert_eq!(line, format!("\",{quoted}"));
+        }
+    }
+
+    #[test]
+    fn times_have_nine_decimals() {
+        for (ns, text) in [
+            (0, "0.000000000"),
+            (1, "0.000000001"),
+            (-1, "-0.000000001"),
+            (12_345_678_901, "12.345678901"),
+            (-2_000_000_000, "-2.000000000"),
+            (i64::MIN, "-9223372036.854775808"),
+        ] {
+            let mut line = String::new();
+            push_seconds(&mut line, ns);
+            assert_eq!(line, text);
         }
     }
 }
