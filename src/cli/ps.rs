@@ -10,7 +10,7 @@ use super::host::Host;
 use super::print;
 use super::target::{display_name, find};
 use crate::model::{Age, Bytes, Capability, Contact, Counted, CpuLimit, Process, SafeText, Trouble, Usage};
-use crate::net::user;
+use crate::net::{Directory, user};
 
 /// Time between the two scans that a CPU usage figure needs.
 const SCAN_INTERVAL: Duration = Duration::from_millis(100);
@@ -96,7 +96,10 @@ pub(super) async fn candidates(host: &Host) -> Result<Exit, Failure> {
 }
 
 pub(super) async fn info(host: &Host, target: &str, json: bool) -> Result<Exit, Failure> {
-    let (process, client) = find(host, target).await?;
+    let mut directory = host.directory()?;
+    let began = Instant::now();
+    let (mut process, client) = find(&mut directory, target).await?;
+    measure_cpu(&mut directory, &mut process, began).await;
     let limits = client.map(|client| client.cpu_limits()).unwrap_or_default();
     let limit = CpuLimit::lowest(&limits);
     if json {
@@ -124,6 +127,16 @@ pub(super) async fn info(host: &Host, target: &str, json: bool) -> Result<Exit, 
     check_answered(&process)
 }
 
+/// Sets the CPU usage of a process, which takes a second reading. It stays unknown if the process ends before that.
+async fn measure_cpu(directory: &mut Directory, process: &mut Process, began: Instant) {
+    if !is_visible(process) {
+        return;
+    }
+    sleep_until(began + SCAN_INTERVAL).await;
+    let again = directory.locate(&process.key.pid.to_string()).await.ok().filter(|again| again.key == process.key);
+    process.usage.cpu_percent = again.and_then(|again| again.usage.cpu_percent);
+}
+
 /// Returns an error if the runtime was queried without success; the facts from /proc are printed in any case. A socket whose process has ended is
 /// no target.
 fn check_answered(process: &Process) -> Result<Exit, Failure> {
@@ -139,9 +152,12 @@ fn check_answered(process: &Process) -> Result<Exit, Failure> {
     }
 }
 
-fn facts(process: &Process) -> [(&'static str, String); 14] {
-    let unreported =
-        if process.contact == Contact::Ok { "not known: the runtime is too old to report it" } else { "not known: it has not answered" };
+fn facts(process: &Process) -> [(&'static str, String); 15] {
+    let unreported = match process.contact {
+        Contact::Ok => "not known: the runtime is too old to report it",
+        Contact::Trouble { kind: Trouble::Denied | Trouble::Unverified | Trouble::Disabled, .. } => "not known: it cannot be queried",
+        Contact::Trouble { .. } | Contact::Unknown => "not known: it has not answered",
+    };
     let reported = |fact: Option<String>| fact.unwrap_or_else(|| unreported.to_owned());
     let not_visible = "not known: the process is not visible from here";
     let seen = |fact: String| if is_visible(process) { fact } else { not_visible.to_owned() };
@@ -166,6 +182,7 @@ fn facts(process: &Process) -> [(&'static str, String); 14] {
         ("Container", seen(process.container.as_deref().unwrap_or("none").to_owned())),
         ("Cookie", reported(process.cookie.map(|cookie| cookie.to_string()))),
         ("Socket", process.socket.as_ref().map_or_else(|| "none".to_owned(), |socket| socket.display().to_string())),
+        ("CPU", process.usage.cpu_percent.map_or_else(|| not_visible.to_owned(), |percent| format!("{percent:.1} % of a core"))),
         ("Memory", memory(process).unwrap_or_else(|| not_visible.to_owned())),
         ("State", state(process).to_owned()),
         ("Contact", process.contact.reason().unwrap_or("ok").to_owned()),

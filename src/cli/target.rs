@@ -10,15 +10,14 @@ use super::host::Host;
 use crate::ipc::{CommandCode, TargetPath};
 use crate::model::{Contact, NativeAotGap, Process, RunState, Trouble, has_own_root};
 use crate::net::client::{Client, REPLY_TIMEOUT};
-use crate::net::{ExchangeError, TargetError};
+use crate::net::{Directory, ExchangeError, TargetError};
 use crate::session::StartError;
 
 /// Timeout for the process info of all processes: slightly longer than that of a client, so that an unresponsive process has timed out by then.
 pub(super) const INFO_TIMEOUT: Duration = REPLY_TIMEOUT.saturating_add(Duration::from_millis(500));
 
 /// Finds the target, attachable or not, and its client if it has a diagnostic socket.
-pub(super) async fn find(host: &Host, target: &str) -> Result<(Process, Option<Client>), Failure> {
-    let mut directory = host.directory()?;
+pub(super) async fn find(directory: &mut Directory, target: &str) -> Result<(Process, Option<Client>), Failure> {
     let process = directory.resolve(target, INFO_TIMEOUT).await.map_err(target_error)?;
     let client = directory.clients().of(&process);
     Ok((process, client))
@@ -35,7 +34,7 @@ fn target_error(error: TargetError) -> Failure {
 
 /// Finds the target and returns its client, if the process is attachable.
 pub(super) async fn connect(host: &Host, target: &str) -> Result<(Process, Client), Failure> {
-    let (process, client) = find(host, target).await?;
+    let (process, client) = find(&mut host.directory()?, target).await?;
     let client = attachable_client(&process, client)?;
     Ok((process, client))
 }
