@@ -8,7 +8,7 @@ use super::host::Host;
 use super::print;
 use super::target::{check_supported, connect, display_name, exchange_error, exit_code, target_path};
 use crate::ipc::{CommandCode, DumpFlags, DumpRequest, PerfMapKind};
-use crate::model::{Bytes, default_dump_path, reachable_path};
+use crate::model::{Bytes, check_extension, default_dump_path, reachable_path};
 use crate::session::{self, DumpError};
 
 #[derive(Serialize)]
@@ -24,6 +24,9 @@ struct DumpDocument {
 }
 
 pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Failure> {
+    if let Some(path) = &arguments.output_path {
+        check_extension(path, "dmp").map_err(Failure::usage)?;
+    }
     let (process, client) = connect(host, &arguments.target.target).await?;
     check_supported(&process, CommandCode::GenerateCoreDump)?;
     let path = match arguments.output_path {

@@ -15,7 +15,7 @@ use super::print;
 use super::target::{connect_managed, display_name, start_error};
 use crate::analysis::{self, HeapSnapshot, HeapType, PathStep, RetainedType, Retention};
 use crate::export::HeapDump;
-use crate::model::{Bytes, Counted, NativeAotGap, Process, SafeText};
+use crate::model::{Bytes, Counted, NativeAotGap, Process, SafeText, check_heap_file};
 use crate::net::client::Client;
 use crate::net::interrupts::Interrupts;
 use crate::session::{HeapError, HeapFile, HeapFileError, HeapWalk, OutputError, Unfinished, default_file, read_heap, walk_heap};
@@ -85,6 +85,9 @@ struct Others {
 pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Failure> {
     if let Some(path) = arguments.file() {
         return show(path, arguments);
+    }
+    if let Some(file) = &arguments.graph_file {
+        check_heap_file(file).map_err(Failure::usage)?;
     }
     let (process, client) = connect_managed(host, &arguments.source, NativeAotGap::Heap).await?;
     let can_prompt = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use super::SafeText;
+
 /// An export format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceFormat {
@@ -54,10 +56,60 @@ impl TraceFormat {
         self.facts()[2]
     }
 
+    /// Whether it contains other events than samples.
+    pub fn has_events(self) -> bool {
+        !matches!(self, Self::Speedscope | Self::Folded | Self::Pprof)
+    }
+
     /// Whether a part of a recording can be exported in this format.
     pub fn has_parts(self) -> bool {
         self != Self::Nettrace
     }
+}
+
+/// Extensions from which programs, and people, tell what is in a file, with the extensions of the formats that may have them.
+const EXTENSIONS: [(&str, &[&str]); 12] = [
+    ("nettrace", &["nettrace", "joined.nettrace"]),
+    ("perfetto-trace", &["perfetto-trace"]),
+    ("pftrace", &["perfetto-trace"]),
+    ("speedscope.json", &["speedscope.json"]),
+    ("chromium.json", &["chromium.json"]),
+    ("json", &["speedscope.json", "chromium.json", "json"]),
+    ("folded", &["folded"]),
+    ("pb", &["pb", "perfetto-trace"]),
+    ("csv", &["csv"]),
+    ("gcdump", &["gcdump"]),
+    ("etl", &[]),
+    ("dmp", &["dmp"]),
+];
+
+/// Checks that an output file is not named like one of another format, since programs refuse it then. `extension` is that of the format written.
+///
+/// # Errors
+/// A sentence with the extension to use.
+pub fn check_extension(file: &Path, extension: &str) -> Result<(), String> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let has = |suffix: &str| name.strip_suffix(suffix).is_some_and(|stem| stem.ends_with('.'));
+    match EXTENSIONS.into_iter().find(|(suffix, _)| has(suffix)) {
+        Some((suffix, formats)) if !formats.contains(&extension) => {
+            let file = SafeText::from_path(file);
+            Err(format!("{file}: the format written is not that of .{suffix} files; use the extension .{extension}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks the name of a heap file, like [`check_extension`].
+///
+/// # Errors
+/// A sentence with the extension to use.
+pub fn check_heap_file(file: &Path) -> Result<(), String> {
+    if is_perfetto_file(file) { Ok(()) } else { check_extension(file, "gcdump") }
+}
+
+/// Whether a file has an extension of Perfetto traces.
+pub fn is_perfetto_file(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| ["perfetto-trace", "pftrace"].iter().any(|other| extension.eq_ignore_ascii_case(other)))
 }
 
 /// Returns the path of a recording without its extensions, to which an export appends its own.
@@ -65,4 +117,45 @@ pub fn export_stem(recording: &Path) -> String {
     let name = recording.to_string_lossy();
     let name = name.strip_suffix(".partial").unwrap_or(&name);
     name.strip_suffix(".nettrace").unwrap_or(name).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_not_named_like_other_formats() {
+        for (name, extension, is_allowed) in [
+            ("a.nettrace", "nettrace", true),
+            ("a.b.nettrace", "joined.nettrace", true),
+            ("a.NETTRACE", "perfetto-trace", false),
+            ("a.nettrace", "perfetto-trace", false),
+            ("a.pftrace", "perfetto-trace", true),
+            ("a.pftrace", "nettrace", false),
+            ("a.speedscope.json", "chromium.json", false),
+            ("a.json", "chromium.json", true),
+            ("a.json", "nettrace", false),
+            ("a.gcdump", "dmp", false),
+            ("a.gcdump", "gcdump", true),
+            ("a.perfetto-trace", "gcdump", false),
+            // Names that say nothing.
+            ("nettrace", "perfetto-trace", true),
+            ("core", "dmp", true),
+            ("a.nettrace.old", "dmp", true),
+            ("a.pb.gz", "nettrace", true),
+            (".nettrace/a", "folded", true),
+        ] {
+            assert_eq!(check_extension(Path::new(name), extension).is_ok(), is_allowed, "{name} {extension}");
+        }
+        let words = check_extension(Path::new("x/a.nettrace"), "perfetto-trace").unwrap_err();
+        assert_eq!(words, "x/a.nettrace: the format written is not that of .nettrace files; use the extension .perfetto-trace");
+    }
+
+    #[test]
+    fn default_names_of_all_formats_are_allowed() {
+        for format in TraceFormat::ALL {
+            let file = format!("a.{}", format.extension());
+            assert_eq!(check_extension(Path::new(&file), format.extension()), Ok(()));
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::size::{format_size, parse_size};
-use super::{KernelTrace, TraceFormat};
+use super::{KernelTrace, TraceFormat, check_extension};
 use crate::clr::{DEFAULT_PROFILES, Selection, Trigger, parse_event_ids, parse_tracepoints, select};
 use crate::ipc::{Attempt, BufferMb, BufferMode, Capabilities, Downgrade, Rundown, SessionConfig, UserEvents};
 use crate::nettrace::RetentionLimits;
@@ -67,6 +67,12 @@ impl TraceOptions {
         }
         if self.scheduling && self.flight.is_some() {
             return Err("kernel scheduling is recorded from the start, but a flight recorder keeps only the newest part".to_owned());
+        }
+        if let Some(file) = self.file.as_deref().filter(|_| self.tracepoints.is_empty()) {
+            check_extension(file, self.extension()).map_err(|wrong| match self.scheduling {
+                true => format!("{wrong}: kernel scheduling is recorded into a Perfetto trace"),
+                false => format!("{wrong}: the recording can be exported to other formats"),
+            })?;
         }
         Ok(selected)
     }
@@ -307,6 +313,11 @@ mod tests {
                 TraceOptions { flight: parse_keep("5m").ok(), max_size: Some(1), ..TraceOptions::default() },
                 "a flight recorder has its own size limit",
             ),
+            (
+                TraceOptions { scheduling: true, file: Some("a.nettrace".into()), ..TraceOptions::default() },
+                "use the extension .perfetto-trace: kernel scheduling is recorded into a Perfetto trace",
+            ),
+            (TraceOptions { file: Some("a.perfetto-trace".into()), ..TraceOptions::default() }, "use the extension .nettrace: "),
         ];
         for (options, reason) in table {
             let error = options.select().unwrap_err();

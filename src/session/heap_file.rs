@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::output::{OutputError, OutputFile};
 use crate::analysis::HeapSnapshot;
 use crate::export::{DumpError, DumpInfo, GraphError, HeapDump, HeapGraph};
-use crate::model::{FileKind, Process, TraceFile};
+use crate::model::{FileKind, Process, TraceFile, is_perfetto_file};
 use crate::net::files;
 
 /// A file written after the walk is complete, and removed if the walk fails.
@@ -50,8 +50,7 @@ impl HeapFile {
     /// [`OutputError`].
     pub fn create(path: &Path) -> Result<Self, OutputError> {
         let (output, file) = OutputFile::create(path).map_err(OutputError::without_salvage)?;
-        let is_trace = path.extension().is_some_and(|extension| extension == "perfetto-trace");
-        Ok(Self { output, file, is_trace })
+        Ok(Self { output, file, is_trace: is_perfetto_file(path) })
     }
 
     /// Writes the graph of a complete walk as long as `should_continue` returns true, and gives the file its final name.

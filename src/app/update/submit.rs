@@ -6,7 +6,7 @@ use crate::app::dialog::{ControlRequest, Form, Overlay, Purpose, Subject};
 use crate::app::toast::Level;
 use crate::app::{Effect, Job, JobKind, OutputView, Producer, Row, State, Ticket};
 use crate::ipc::DumpKind;
-use crate::model::{ProcessKey, RunState, TraceOptions, shown_command_line};
+use crate::model::{ProcessKey, RunState, TraceOptions, check_heap_file, shown_command_line};
 
 use super::{heap, leaving, process};
 
@@ -88,6 +88,7 @@ pub(super) fn submit(state: &mut State, form: &Form, button: usize) -> Result<Op
         Purpose::HeapWalk => heap::begin(state, subject),
         Purpose::HeapFile(walk) => {
             let destination = form.new_file(0)?;
+            check_heap_file(&destination).map_err(|wrong| (0, format!("{wrong}.")))?;
             let Some(heap) = state.heaps.written_by(*walk) else { return Ok(Some(Vec::new())) };
             let subject = heap.subject.clone();
             let ticket = begin(state, subject, JobKind::HeapFile(destination.clone()));

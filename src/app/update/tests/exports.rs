@@ -61,7 +61,9 @@ fn export_path_follows_the_format_until_edited() {
     }
     app.press("E⇥⌃u/tmp/mine⇤←←⌃⏎");
     assert_eq!(requested_export(&mut app), (source.clone(), "/tmp/mine".to_owned(), TraceFormat::Csv));
-    app.press("E⇥⌃u⌃⏎");
+    app.press("E⇥⌃u/tmp/mine.folded⇤←←⌃⏎");
+    assert!(form(&app).problem.as_ref().unwrap().contains("use the extension .csv"));
+    app.press("⎋E⇥⌃u⌃⏎");
     assert!(form(&app).problem.as_ref().unwrap().contains("file name"));
     app.press("⎋");
     // With a selected range; one format does not support ranges.
