@@ -295,6 +295,32 @@ fn strings_of_external_collectors_are_decoded() {
 }
 
 #[test]
+fn selection_without_data_is_reported() {
+    let place = folder();
+    let file = capture("net31-heavy", place.path());
+    for format in FORMATS {
+        let export = |options: &[&str]| {
+            let out = place.path().join("out");
+            let words = ["export", file.to_str().unwrap(), "--format", format, "-o", out.to_str().unwrap(), "--json"];
+            let output = run(&[&words[..], options].concat());
+            fs::remove_file(out).unwrap();
+            let records = output.json()["records"].as_u64().unwrap();
+            (output.code, records, output.stderr)
+        };
+        let (code, all, stderr) = export(&[]);
+        assert!(code == 0 && all > 100 && !stderr.contains("nothing"), "{format}: {stderr}");
+        let (code, records, stderr) = export(&["--from", "1h"]);
+        assert_eq!((code, records), (0, 0), "{format}");
+        assert!(stderr.contains("nothing was exported: --from is after the end of the recording at "), "{format}: {stderr}");
+        let (code, records, stderr) = export(&["--thread", "999999", "--thread", "999998"]);
+        assert!(code == 0 && records < all, "{format}: {records}");
+        assert!(stderr.contains("the recording has no events of thread 999999, 999998 (--thread)"), "{format}: {stderr}");
+        let (.., stderr) = export(&["--to", "0s"]);
+        assert!(format != "folded" || stderr.contains("nothing was exported: the selected range has no samples"), "{stderr}");
+    }
+}
+
+#[test]
 fn export_does_not_overwrite_and_rejects_invalid_input() {
     let place = folder();
     let file = capture("net9-heavy-norundown", place.path());
@@ -315,6 +341,7 @@ fn export_does_not_overwrite_and_rejects_invalid_input() {
         run(&["export", file, option, "--format", "pprof"]).assert_refused(2, &words);
     }
     run(&["export", file, "--format", "csv", "--from", "2s", "--to", "1s"]).assert_refused(2, "--from is later than --to");
+    run(&["export", file, "--format", "csv", "-o", "a.folded"]).assert_refused(2, "use the extension .csv");
     run(&["export", file, "--format", "folded", "-o", "/dev/full/x"]).assert_refused(1, "/dev/full/x");
     let output = run(&["export", file, "--format", "folded", "--json"]).json();
     assert_eq!(output["output"], file.replace(".nettrace", ".folded"));

@@ -10,8 +10,8 @@ use super::args;
 use super::exit::{Exit, Failure};
 use super::interrupt::interruptible;
 use super::{print, runtime};
-use crate::export::{JoinCounts, Options, Part};
-use crate::model::{SafeText, TraceFormat, export_stem};
+use crate::export::{Finished, JoinCounts, Options, Part};
+use crate::model::{Nanoseconds, SafeText, TraceFormat, check_extension, export_stem};
 use crate::net::interrupts::Interrupts;
 use crate::session::{Destination, ExportError, Exported, export};
 
@@ -23,6 +23,8 @@ struct Document {
     bytes: u64,
     /// Whether no recording, and no file with CPU samples, is truncated.
     complete: bool,
+    /// Number of samples, slices, events and values of counters written: 0 if the selected part has none.
+    records: u64,
     /// Number of events written, for the nettrace format.
     #[serde(flatten)]
     joined: Option<Counts>,
@@ -59,6 +61,9 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
     if to_stdout && arguments.output.json {
         return Err(Failure::usage("--json describes the output file: with -o - the export itself is written to stdout"));
     }
+    if let Some(path) = &arguments.output_path {
+        check_extension(path, format.extension()).map_err(Failure::usage)?;
+    }
     let part = Part { window: from..=to, threads: arguments.thread.iter().copied().collect() };
     let options = Options { format, part, calls: arguments.slices, tasks: arguments.flows, number: 0 };
     let destination = match &arguments.output_path {
@@ -83,14 +88,16 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
         Err(ExportError::Stdout(error)) if error.kind() == ErrorKind::BrokenPipe => return Ok(Exit::Done),
         exported => exported.map_err(failure)?,
     };
-    for Exported { path, pass, joined, .. } in &exported {
-        if let Some(trouble) = pass.trouble() {
-            print::message(format_args!("{}: {trouble}", path.display()));
+    for exported in &exported {
+        let path = exported.path.display();
+        if let Some(trouble) = exported.pass.trouble() {
+            print::message(format_args!("{path}: {trouble}"));
         }
-        if let Some(joined) = joined {
-            print::message(format_args!("{}: {joined}", path.display()));
+        if let Some(joined) = exported.joined() {
+            print::message(format_args!("{path}: {joined}"));
         }
     }
+    missing(&exported, arguments).iter().for_each(print::message);
     let Destination::File(path) = destination else { return Ok(Exit::Done) };
     if arguments.output.json {
         print::json(&Document {
@@ -103,13 +110,47 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
             bytes: path.metadata().map_or(0, |facts| facts.len()),
             complete: exported
                 .iter()
-                .all(|exported| exported.pass.ending.is_complete() && !exported.joined.is_some_and(|joined| joined.samples_cut)),
-            joined: exported.iter().find_map(|exported| exported.joined).map(Counts::of),
+                .all(|exported| exported.pass.ending.is_complete() && !exported.joined().is_some_and(|joined| joined.samples_cut)),
+            records: records(&exported, format),
+            joined: exported.iter().find_map(Exported::joined).map(Counts::of),
         })?;
     } else {
         print::text(|out| writeln!(out, "{}", path.display()))?;
     }
     Ok(Exit::Done)
+}
+
+/// Returns the number of samples and events that were written.
+fn records(exported: &[Exported], format: TraceFormat) -> u64 {
+    let of = |exported: &Exported| match &exported.finished {
+        Finished::Part(written) if format.has_events() => written.samples + written.others,
+        Finished::Part(written) => written.samples,
+        Finished::Joined(counts) => counts.events + counts.samples,
+    };
+    exported.iter().map(of).sum()
+}
+
+/// Returns sentences about selected data that does not exist: a range, or a thread, may be mistyped.
+fn missing(exported: &[Exported], arguments: &args::Export) -> Vec<String> {
+    let written = || {
+        exported.iter().filter_map(|exported| match &exported.finished {
+            Finished::Part(written) => Some(written),
+            Finished::Joined(_) => None,
+        })
+    };
+    let Some(newest) = written().map(|written| written.newest).max() else { return Vec::new() };
+    if exported.iter().all(|exported| exported.is_before_part) {
+        let end = Nanoseconds(newest.max(0).unsigned_abs());
+        return vec![format!("nothing was exported: --from is after the end of the recording at {end}")];
+    }
+    let is_missing = |thread: &&u64| !written().any(|written| written.threads.contains(thread));
+    let absent: Vec<_> = arguments.thread.iter().filter(is_missing).map(u64::to_string).collect();
+    let place = if (arguments.from, arguments.to) == (None, None) { "the recording" } else { "the selected range" };
+    if !absent.is_empty() {
+        return vec![format!("{place} has no events of thread {} (--thread)", absent.join(", "))];
+    }
+    let what = if arguments.format.has_events() { "events for this format" } else { "samples" };
+    if records(exported, arguments.format) == 0 { vec![format!("nothing was exported: {place} has no {what}")] } else { Vec::new() }
 }
 
 /// Converts a recording into a file next to it, unless a signal cancels it.
@@ -151,6 +192,7 @@ mod tests {
             "nettrace --from 1s",
             "nettrace --thread 7",
             "csv --from 2s --to 1s",
+            "csv -o a.folded",
         ] {
             let line = format!("dn-top export a.nettrace --format {options}");
             let Some(Command::Export(arguments)) = Arguments::parse_from(line.split(' ')).command else { panic!("{line}") };

@@ -13,4 +13,7 @@ mod trace;
 pub use cpu_trace::CpuTrace;
 pub use gcdump::{DumpError, DumpInfo, GraphError, HeapDump};
 pub use graph::HeapGraph;
-pub use trace::{Batch, Export, JoinCounts, LiveProcess, LiveTrace, Options, Overview, Part, Processes, SampleStream, Scratch, notices};
+pub use trace::{
+    Batch, Export, Finished, JoinCounts, LiveProcess, LiveTrace, Options, Overview, Part, Processes, SampleStream, Scratch, Written,
+    notices,
+};

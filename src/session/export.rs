@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::cpu_sample_file::{CpuSampleFile, SampleReader};
 use super::output::{OutputError, OutputFile};
 use super::recorded::{Pass, ReadError, RecordedFile};
-use crate::export::{Export, JoinCounts, Options, Overview, Part, Processes};
+use crate::export::{Export, Finished, JoinCounts, Options, Overview, Part, Processes};
 use crate::model::TraceFormat;
 
 /// Maximum difference between the boot times of two recordings, in milliseconds: the system clock is adjusted from time to time.
@@ -75,8 +75,20 @@ pub struct Exported {
     pub samples: Option<PathBuf>,
     /// Result of reading it.
     pub pass: Pass,
-    /// What was written, for the nettrace format.
-    pub joined: Option<JoinCounts>,
+    /// What was written of it.
+    pub finished: Finished,
+    /// Whether it ends before the selected part begins.
+    pub is_before_part: bool,
+}
+
+impl Exported {
+    /// Returns the counts of the nettrace format.
+    pub fn joined(&self) -> Option<JoinCounts> {
+        match self.finished {
+            Finished::Joined(counts) => Some(counts),
+            Finished::Part(_) => None,
+        }
+    }
 }
 
 /// Exports recorded files, with the CPU samples next to them, into one output, as long as `should_continue` returns true. Returns the files that were
@@ -141,7 +153,7 @@ pub(super) fn write_joined(
     let recordings = vec![source.read(0, should_continue)?];
     let mut buffered = BufWriter::with_capacity(256 * 1024, out);
     let written = write(recordings, &options, &mut buffered, should_continue)?;
-    Ok(written.map(|written| written.into_iter().next().and_then(|exported| exported.joined)))
+    Ok(written.map(|written| written.into_iter().next().and_then(|exported| exported.joined())))
 }
 
 /// A file to export, and the part of it.
@@ -168,11 +180,9 @@ impl Source {
     fn find(path: &Path, paths: &[PathBuf], options: &Options) -> Result<Vec<Self>, ReadError> {
         let part = options.part.clone();
         let mut main = Self { path: path.to_owned(), recorded: RecordedFile::open(path)?, part, sample_file: None, separate_samples: None };
-        let has_events = match options.format {
-            TraceFormat::Perfetto | TraceFormat::Nettrace => true,
-            TraceFormat::Speedscope | TraceFormat::Folded | TraceFormat::Pprof => false,
-            TraceFormat::Chromium | TraceFormat::Csv => return Ok(vec![main]),
-        };
+        if matches!(options.format, TraceFormat::Chromium | TraceFormat::Csv) {
+            return Ok(vec![main]);
+        }
         let is_listed = |file: &Path| paths.iter().any(|path| same_file(path, file));
         let header = main.recorded.header()?;
         let Some(sample_file) = CpuSampleFile::open(path, &header) else { return Ok(vec![main]) };
@@ -187,7 +197,7 @@ impl Source {
         let part = Part { window: sample_file.window(&main.part.window), ..main.part.clone() };
         main.separate_samples = Some(sample_file.path.clone());
         let samples = Self { path: sample_file.path, recorded: sample_file.recorded, part, sample_file: None, separate_samples: None };
-        Ok(if has_events { vec![main, samples] } else { vec![samples] })
+        Ok(if options.format.has_events() { vec![main, samples] } else { vec![samples] })
     }
 
     /// Runs the first pass.
@@ -248,6 +258,7 @@ fn write(
         (0..).zip(recordings)
     {
         processes.add(&mut overview);
+        let starts = *part.window.start();
         let options = Options { number, part, ..options.clone() };
         let (failed, is_wanted, done) = (Cell::new(false), Cell::new(true), Cell::new(before));
         let is_still_wanted = || {
@@ -274,13 +285,14 @@ fn write(
         };
         let pass = recorded.read_while(&mut export, &mut reported)?;
         // There may be more samples after the end of the recording.
-        let finished = if is_wanted.get() { export.finish() } else { Ok(None) };
-        if !is_wanted.get() {
-            return Err(ExportError::Canceled);
-        }
+        let finished = is_wanted.get().then(|| export.finish());
+        let Some(finished) = finished.filter(|_| is_wanted.get()) else { return Err(ExportError::Canceled) };
         before += bytes;
         match finished {
-            Ok(joined) => passes.push(Exported { path, samples, pass, joined }),
+            Ok(finished) => {
+                let is_before_part = matches!(&finished, Finished::Part(written) if written.newest < starts);
+                passes.push(Exported { path, samples, pass, finished, is_before_part });
+            }
             Err(error) => return Ok(Err(error)),
         }
     }

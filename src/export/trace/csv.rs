@@ -9,7 +9,7 @@ use crate::clr::events;
 use crate::model::{csv_field, is_formula};
 use crate::nettrace::{Event, Metadata, Sink, TraceHeader};
 
-use super::output::Part;
+use super::output::{Part, Written};
 
 /// Writes every event.
 pub(super) struct Csv<W> {
@@ -20,6 +20,7 @@ pub(super) struct Csv<W> {
     names: Vec<String>,
     lines: String,
     described: Described,
+    written: Written,
     error: Option<io::Error>,
 }
 
@@ -27,15 +28,17 @@ impl<W: Write> Csv<W> {
     pub(super) fn new(out: W, part: Part) -> Self {
         let names = vec![",,,".to_owned()];
         let lines = "seconds,process,thread,provider,event,stack_depth,payload\n".to_owned();
-        Self { out, part, header: TraceHeader::default(), names, lines, described: Described::default(), error: None }
+        let (header, described, written) = (TraceHeader::default(), Described::default(), Written::default());
+        Self { out, part, header, names, lines, described, written, error: None }
     }
 
-    pub(super) fn finish(mut self) -> io::Result<()> {
+    pub(super) fn finish(mut self) -> io::Result<Written> {
         if let Some(error) = self.error {
             return Err(error);
         }
         self.out.write_all(self.lines.as_bytes())?;
-        self.out.flush()
+        self.out.flush()?;
+        Ok(self.written)
     }
 }
 
@@ -59,10 +62,13 @@ impl<W: Write> Sink for Csv<W> {
 
     fn event(&mut self, event: &Event<'_>) {
         let at = self.header.nanoseconds_between(self.header.sync_ticks, event.timestamp());
+        self.written.newest = self.written.newest.max(at);
         if self.error.is_some() || !self.part.window.contains(&at) || !self.part.has_thread(event.thread()) {
             return;
         }
         let thread = event.thread();
+        self.written.others += 1;
+        self.written.note_thread(thread, &self.part);
         let process = if thread.process == 0 { self.header.process_id } else { thread.process };
         let names = self.names.get(event.metadata.index as usize).map_or(",,,", String::as_str);
         let depth = event.stack().map_or(0, |stack| stack.len());

@@ -44,7 +44,7 @@ use writer::Writer;
 pub use identity::Processes;
 pub use joined::{Batch, JoinCounts, SampleStream};
 pub use live::{LiveProcess, LiveTrace};
-pub use output::Part;
+pub use output::{Part, Written};
 pub use overview::Overview;
 pub use perfetto::notices;
 pub use speedscope::Scratch;
@@ -66,6 +66,15 @@ pub struct Options {
 
 /// The second pass over a recording: feed it the same stream as the [`Overview`].
 pub struct Export<'w>(Pass<'w>);
+
+/// What a complete export has written.
+#[derive(Debug, Clone)]
+pub enum Finished {
+    /// The selected part, in the format of another tool.
+    Part(Written),
+    /// A stream in nettrace format.
+    Joined(JoinCounts),
+}
 
 enum Pass<'w> {
     Walk(Box<Walk<'w>>),
@@ -101,15 +110,15 @@ impl<'w> Export<'w> {
         Self(Pass::Joined(Box::new(Join::new(overview.header(), out, Some(samples)))))
     }
 
-    /// Writes the rest. Returns the total counts for the nettrace format.
+    /// Writes the rest.
     ///
     /// # Errors
     /// The first error of the output is returned.
-    pub fn finish(self) -> io::Result<Option<JoinCounts>> {
+    pub fn finish(self) -> io::Result<Finished> {
         match self.0 {
-            Pass::Walk(walk) => walk.finish().map(|()| None),
-            Pass::Events(csv) => csv.finish().map(|()| None),
-            Pass::Joined(join) => join.finish().map(Some),
+            Pass::Walk(walk) => walk.finish().map(Finished::Part),
+            Pass::Events(csv) => csv.finish().map(Finished::Part),
+            Pass::Joined(join) => join.finish().map(Finished::Joined),
         }
     }
 

@@ -52,6 +52,27 @@ impl Part {
     }
 }
 
+/// What was written of the selected part.
+#[derive(Debug, Clone, Default)]
+pub struct Written {
+    /// Number of samples.
+    pub samples: u64,
+    /// Number of everything else: events, slices, values of counters, allocations.
+    pub others: u64,
+    /// Selected threads to which something belongs; empty if all threads are selected.
+    pub threads: StdSet<u64>,
+    /// Time of the newest event of the recording, in the part or not. Nanoseconds since the start of the session.
+    pub newest: i64,
+}
+
+impl Written {
+    pub(super) fn note_thread(&mut self, thread: ThreadId, part: &Part) {
+        if !part.threads.is_empty() {
+            self.threads.insert(thread.thread);
+        }
+    }
+}
+
 /// A format writer, with the state that it needs.
 pub(super) struct Output<'w> {
     writer: Box<dyn Writer + 'w>,
@@ -65,6 +86,7 @@ pub(super) struct Output<'w> {
     path: Vec<FrameId>,
     /// Number of slices so far that began before the part.
     early: i64,
+    written: Written,
 }
 
 /// State of a thread.
@@ -80,7 +102,17 @@ struct ThreadInfo {
 
 impl<'w> Output<'w> {
     pub(super) fn new(writer: Box<dyn Writer + 'w>, stacks: Stacks, part: Part, process: u32) -> Self {
-        Self { writer, stacks, part, process, threads: HashMap::default(), error: None, path: Vec::new(), early: 0 }
+        Self {
+            writer,
+            stacks,
+            part,
+            process,
+            threads: HashMap::default(),
+            error: None,
+            path: Vec::new(),
+            early: 0,
+            written: Written::default(),
+        }
     }
 
     fn put(&mut self, write: impl FnOnce(&mut dyn Writer, &Stacks) -> io::Result<()>) {
@@ -110,6 +142,7 @@ impl<'w> Output<'w> {
         if !self.part.has_thread(thread) {
             return false;
         }
+        self.written.note_thread(thread, &self.part);
         if self.threads.get(&thread).is_some_and(|known| known.is_described && (known.is_named || node == 0)) {
             return true;
         }
@@ -145,6 +178,7 @@ impl<'w> Output<'w> {
 
     pub(super) fn sample(&mut self, sample: &Sample) {
         if self.part.window.contains(&sample.at) && self.thread(sample.thread, sample.node) {
+            self.written.samples += 1;
             self.put(|writer, stacks| writer.sample(sample, stacks));
         }
     }
@@ -163,6 +197,7 @@ impl<'w> Output<'w> {
             }
         }
         if event.track != Track::Thread || self.thread(event.thread, event.node) {
+            self.written.others += 1;
             self.put(|writer, stacks| writer.event(&event, stacks));
         }
     }
@@ -170,12 +205,14 @@ impl<'w> Output<'w> {
     pub(super) fn counter(&mut self, process: u32, counter: &Counter<'_>, at: i64, value: f64) {
         // NaN and infinity cannot be plotted.
         if self.part.window.contains(&at) && value.is_finite() {
+            self.written.others += 1;
             self.put(|writer, _| writer.counter(process, counter, at, value));
         }
     }
 
     pub(super) fn allocation(&mut self, thread: ThreadId, allocation: &Allocation) {
         if self.part.window.contains(&allocation.at) && self.part.has_thread(thread) {
+            self.written.others += 1;
             self.put(|writer, stacks| writer.allocation(allocation, stacks));
         }
     }
@@ -202,10 +239,10 @@ impl<'w> Output<'w> {
     }
 
     /// Writes the rest.
-    pub(super) fn finish(mut self, newest: i64) -> io::Result<()> {
+    pub(super) fn finish(mut self, newest: i64) -> io::Result<Written> {
         let end = newest.min(*self.part.window.end());
         self.put(|writer, stacks| writer.finish(end, stacks));
-        self.error.map_or(Ok(()), Err)
+        self.error.map_or(Ok(Written { newest, ..self.written }), Err)
     }
 }
 

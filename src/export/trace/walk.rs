@@ -16,7 +16,7 @@ use crate::wire::Utf16;
 
 use super::allocation_rates::AllocationRates;
 use super::open_slices::{OpenSlices, flow_of};
-use super::output::Output;
+use super::output::{Output, Written};
 use super::writer::{Allocation, ArgumentValue, Counter, Sample, Track, TrackEvent};
 
 /// Maximum length of a text, in characters.
@@ -70,7 +70,7 @@ impl<'w> Walk<'w> {
     }
 
     /// Ends everything still open.
-    pub(super) fn finish(mut self) -> io::Result<()> {
+    pub(super) fn finish(mut self) -> io::Result<Written> {
         self.allocation_rates.finish(self.newest, &mut self.output);
         self.open_slices.finish(self.newest, &mut self.output);
         self.output.finish(self.newest)
