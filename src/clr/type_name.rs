@@ -14,9 +14,13 @@ pub enum TypeArguments {
 
 /// Returns a type name with its type arguments in angle brackets, after the type that they belong to:
 /// ``System.Collections.Generic.Dictionary`2[System.String,System.Int32]`` becomes `System.Collections.Generic.Dictionary<string, int>`. If
-/// the name has no type arguments, only their commas are written. A malformed name is unchanged. The result is not sanitized.
+/// the name has no type arguments, only their commas are written. Some events name a nested type without the type that it is nested in, but with the
+/// type arguments of that: `Entry[System.Int32,System.String]` becomes `Entry<int, string>`. A malformed name is unchanged. The result is not
+/// sanitized.
 pub fn type_name(name: &str, arguments: TypeArguments) -> String {
-    if !name.contains('`') {
+    // The brackets of an array contain at most commas, and those of an array of unknown bounds an asterisk.
+    let has_arguments = || name.split('[').skip(1).any(|rest| !rest.starts_with([']', ',', '*']));
+    if !name.contains('`') && !has_arguments() {
         return name.to_owned();
     }
     let mut out = String::with_capacity(name.len());
@@ -74,10 +78,9 @@ impl<'a> Parser<'a> {
                 None => break,
             }
         }
-        let arity: usize = segments.iter().map(|segment| segment.arity).sum();
+        let mut arity: usize = segments.iter().map(|segment| segment.arity).sum();
         let mut written = Vec::new();
-        // The brackets of an array are empty or start with a comma.
-        if arity > 0 && self.rest.starts_with('[') && !self.rest[1..].starts_with([']', ',']) {
+        if self.rest.starts_with('[') && !self.rest[1..].starts_with([']', ',', '*']) {
             loop {
                 self.rest = &self.rest[1..];
                 let mut argument = String::new();
@@ -90,6 +93,13 @@ impl<'a> Parser<'a> {
                 }
             }
             self.rest = &self.rest[1..];
+            if let [only] = &mut segments[..]
+                && !only.name.is_empty()
+                && written.len() > arity
+            {
+                // The first ones are those of the type that it is nested in.
+                (only.arity, arity) = (written.len(), written.len());
+            }
             if written.len() != arity {
                 return None;
             }
@@ -177,6 +187,16 @@ mod tests {
             ("List`1", "List<>", "List<>"),
             ("List`1[]", "List<>[]", "List<>[]"),
             ("Map`2", "Map<,>", "Map<,>"),
+            // Nested types without the type that they are nested in, in heap walks of .NET 10.
+            (
+                "Entry[System.Int32,System.Diagnostics.Tracing.EventSource+EventMetadata][]",
+                "Entry<int, EventSource+EventMetadata>[]",
+                "Entry<System.Int32,System.Diagnostics.Tracing.EventSource+EventMetadata>[]",
+            ),
+            ("Lookup`1[A.B,A.C[]]", "Lookup<B, C[]>", "Lookup<A.B,A.C[]>"),
+            ("Map`1[Entry[A.B]]", "Map<Entry<B>>", "Map<Entry<A.B>>"),
+            ("A[*]", "A[*]", "A[*]"),
+            ("A[B", "A[B", "A[B"),
             ("A`2[B]", "A`2[B]", "A`2[B]"),
             ("A`1[B", "A`1[B", "A`1[B"),
             ("A`1[B]C", "A`1[B]C", "A`1[B]C"),
