@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{ProcessKey, SafeText, Variable};
+use crate::model::{Environment, ProcessKey, SafeText, Variable};
 
 use super::Ticket;
 use super::live_threads::LiveThreads;
@@ -95,7 +95,7 @@ pub struct Details {
     pub(super) since: Duration,
     /// When the selection has settled and requests may be sent.
     pub(super) settles_at: Option<Duration>,
-    pub environment: Answer<Vec<Variable>>,
+    pub environment: Answer<Environment>,
     /// Indices of the secret variables whose values are shown.
     pub(super) revealed: BTreeSet<usize>,
     /// Scroll offset of the facts.
@@ -125,7 +125,7 @@ impl Details {
 
     /// Whether this variable's value may be shown.
     pub fn is_readable(&self, index: usize) -> bool {
-        let secret = self.environment.get().and_then(|all| all.get(index)).is_some_and(Variable::is_secret);
+        let secret = self.environment.get().and_then(|all| all.variables.get(index)).is_some_and(Variable::is_secret);
         !secret || self.revealed.contains(&index)
     }
 

@@ -12,7 +12,8 @@ use super::tabs::Stacks;
 use super::{StaleSockets, WalkedHeap};
 use crate::analysis::CountersSnapshot;
 use crate::model::{
-    CpuUse, FILE_STAMP, FileContents, Process, ProcessKey, ProducerReport, Recording, RecordingId, SafeText, ThreadUse, TraceFile, Variable,
+    CpuUse, Environment, FILE_STAMP, FileContents, Process, ProcessKey, ProducerReport, Recording, RecordingId, SafeText, ThreadUse,
+    TraceFile,
 };
 
 /// The time, read by the runner before each message.
@@ -89,7 +90,7 @@ pub enum Msg {
     Environment {
         ticket: Ticket,
         /// All variables, or a sentence with the reason for the failure.
-        result: Result<Vec<Variable>, SafeText>,
+        result: Result<Environment, SafeText>,
     },
     /// Unmet prerequisites for writing a process's events to kernel tracepoints.
     TracepointsMissing {

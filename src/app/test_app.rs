@@ -13,8 +13,8 @@ use crate::analysis::{
 use crate::app::{AutoWatch, Effect, Msg, Now, Options, State, Ticket, WalkedHeap, update};
 use crate::ipc::RuntimeVersion;
 use crate::model::{
-    Contact, FileContents, FileKind, Phase, Process, ProcessKey, Rate, Recording, RecordingAnalysis, RecordingId, RunState, TraceFile,
-    Trouble, Usage, Variable,
+    Contact, Environment, EnvironmentSource, FileContents, FileKind, Phase, Process, ProcessKey, Rate, Recording, RecordingAnalysis,
+    RecordingId, RunState, TraceFile, Trouble, Usage, Variable,
 };
 
 /// 2026-11-21, 08:30:21 UTC.
@@ -98,8 +98,8 @@ pub(crate) fn sample_processes() -> Vec<Process> {
 }
 
 /// Environment variables, including secrets.
-pub(crate) fn variables() -> Vec<Variable> {
-    [
+pub(crate) fn variables() -> Environment {
+    let variables = [
         ("ASPNETCORE_ENVIRONMENT", "Production"),
         ("ConnectionStrings__Main", "Server=db;User=app;Password=hunter2"),
         ("DOTNET_gcServer", "1"),
@@ -112,7 +112,8 @@ pub(crate) fn variables() -> Vec<Variable> {
     .map(|(name, value)| {
         Variable::new(&crate::ipc::Variable { name: name.to_owned(), value: value.to_owned() }, &crate::model::SecretPatterns::default())
     })
-    .to_vec()
+    .to_vec();
+    Environment { variables, source: EnvironmentSource::Runtime }
 }
 
 /// A recording of the process `OrderService` (4242) after some seconds.

@@ -1,4 +1,4 @@
-//! An environment variable of a process.
+//! The environment of a process.
 
 use super::secret::{contains_secret, is_secret_name};
 use super::{SafeText, SecretPatterns};
@@ -12,6 +12,34 @@ pub struct Variable {
     /// Value: everything after the first `=`.
     pub value: SafeText,
     is_secret: bool,
+}
+
+/// Origin of the values of an environment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EnvironmentSource {
+    /// The runtime: current values.
+    Runtime,
+    /// The operating system: values at the start of the process. Used if the runtime is too old to report them.
+    Startup,
+}
+
+/// The environment of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Environment {
+    /// The variables.
+    pub variables: Vec<Variable>,
+    /// Origin of their values.
+    pub source: EnvironmentSource,
+}
+
+impl EnvironmentSource {
+    /// Returns the name used in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Runtime => "runtime",
+            Self::Startup => "startup",
+        }
+    }
 }
 
 impl Variable {

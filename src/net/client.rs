@@ -33,6 +33,7 @@ use crate::ipc::{
     Attempt, Command, CommandCode, CommandSupport, Destination, Downgrade, DumpRequest, Failure, HEADER_BYTES, Hresult, LegacyRequest,
     ProcessInfo, Reply, ReplyError, SessionConfig, SessionId, Support, UserEvents, Variable, decode_environment, environment_bytes,
 };
+use crate::model::EnvironmentSource;
 
 /// Time limit for a reply that takes the runtime no work.
 pub const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -150,6 +151,20 @@ impl Client {
             Ok((attempt, ..)) => Err(self.error(attempt.command.code(), unexpected_reply())),
             Err(error) if error.hresult() == Some(Hresult::UNKNOWN_COMMAND) => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the environment as reported by the runtime, or, of one that is too old to report it, the initial one as reported by the operating
+    /// system.
+    ///
+    /// # Errors
+    /// [`ExchangeError`], with the cause.
+    pub async fn environment_or_initial(&self) -> Result<(Vec<Variable>, EnvironmentSource), ExchangeError> {
+        match self.environment().await {
+            Err(error) if error.hresult() == Some(Hresult::UNKNOWN_COMMAND) => {
+                self.initial_environment().map(|variables| (variables, EnvironmentSource::Startup)).ok_or(error)
+            }
+            reported => reported.map(|variables| (variables, EnvironmentSource::Runtime)),
         }
     }
 

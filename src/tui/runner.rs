@@ -19,7 +19,9 @@ use super::recordings::Recordings;
 use super::watches::Watches;
 use super::work::{clean_up, close_port, control, stacks};
 use crate::app::{Clipboard, Effect, JobResult, Msg, Ticket};
-use crate::model::{OutputName, Process, ProcessKey, Recording, RecordingId, SafeText, SecretPatterns, TraceOptions, Variable};
+use crate::model::{
+    Environment, OutputName, Process, ProcessKey, Recording, RecordingId, SafeText, SecretPatterns, TraceOptions, Variable,
+};
 use crate::net::client::Client;
 use crate::net::log;
 use crate::net::port;
@@ -103,8 +105,8 @@ impl Runner {
             Effect::ReadEnvironment { key, ticket } => {
                 let secrets = Arc::clone(&self.secrets);
                 let query = |client: Client, _| async move {
-                    let raw = client.environment().await.map_err(|error| error.to_string())?;
-                    Ok(raw.iter().map(|raw| Variable::new(raw, &secrets)).collect())
+                    let (raw, source) = client.environment_or_initial().await.map_err(|error| error.to_string())?;
+                    Ok(Environment { variables: raw.iter().map(|raw| Variable::new(raw, &secrets)).collect(), source })
                 };
                 self.spawn_query(key, query, move |result| Msg::Environment { ticket, result: result.map_err(SafeText::from) });
             }

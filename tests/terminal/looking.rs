@@ -279,7 +279,7 @@ fn unavailable_actions_are_explained() {
     let screen = sorted(&[]);
     press(&screen, ":night", "NightlyBatch");
     press(&screen, ENTER, "NightlyBatch 1385");
-    press(&screen, "e", "This needs .NET 5");
+    press(&screen, "e", "needs .NET 5");
     press(&screen, "p", "This needs .NET 8");
     press(&screen, ":checkout", "Checkout");
     press(&screen, ENTER, "Checkout 1459");

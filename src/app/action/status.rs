@@ -227,12 +227,9 @@ pub(super) fn change(state: &State, change: Change) -> Status {
     })
 }
 
-/// Allowed before the runtime's version is known: the response of the runtime decides.
+/// Allowed for all versions: the initial environment takes the place of one that a runtime does not report.
 pub(super) fn environment(state: &State) -> Status {
-    of_process(state, |row| match row.process.contact {
-        Contact::Unknown => None,
-        _ => missing(&row.process, CommandCode::ProcessEnvironment).map(refused),
-    })
+    of_process(state, |_| None)
 }
 
 pub(super) fn selected(state: &State) -> Status {

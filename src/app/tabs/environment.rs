@@ -11,7 +11,7 @@ use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::app::text::width;
 use crate::app::update::panes;
-use crate::model::{Counted, Variable};
+use crate::model::{Counted, Environment, EnvironmentSource, Variable};
 
 /// Maximum width of names, and the width they shrink to.
 const MAX_NAME_WIDTH: u16 = 40;
@@ -40,6 +40,9 @@ pub(super) fn view(state: &State) -> View<'_> {
     if secrets > 0 {
         count.push_str(&format!(", {:#}", Counted(secrets as u64, "secret")));
     }
+    if state.details.environment.get().is_some_and(|environment| environment.source == EnvironmentSource::Startup) {
+        count.push_str("  ·  values at the start of the process: reading the current ones needs .NET 5");
+    }
     View {
         heading: Some(Vec::new()),
         head: if all > 0 { vec![Head::text(count, Role::Dim)] } else { Vec::new() },
@@ -51,7 +54,7 @@ pub(super) fn view(state: &State) -> View<'_> {
 /// Returns the text shown instead of an empty list.
 fn empty(state: &State) -> (String, Role) {
     match &state.details.environment {
-        Answer::Received(variables) if variables.is_empty() => ("No environment variables.".to_owned(), Role::Dim),
+        Answer::Received(Environment { variables, .. }) if variables.is_empty() => ("No environment variables.".to_owned(), Role::Dim),
         Answer::Received(_) => ("No variable matches the filter.".to_owned(), Role::Dim),
         Answer::Failed(reason) => (reason.to_string(), Role::Warning),
         Answer::NotRequested | Answer::Requested(_) => match Action::Environment.status(state) {
@@ -62,7 +65,7 @@ fn empty(state: &State) -> (String, Role) {
 }
 
 fn variables(state: &State) -> &[Variable] {
-    state.details.environment.get().map(Vec::as_slice).unwrap_or_default()
+    state.details.environment.get().map(|environment| environment.variables.as_slice()).unwrap_or_default()
 }
 
 /// A masked cell cannot be matched by the filter, so a match does not reveal its value.

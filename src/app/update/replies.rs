@@ -5,8 +5,8 @@ use crate::app::recordings::RecordingChange;
 use crate::app::toast::Level;
 use crate::app::{Clipboard, JobKind, JobResult, State, Ticket};
 use crate::model::{
-    Bytes, Count, Counted, Outcome, Phase, Process, ProcessKey, ProducerReport, Recording, RecordingId, SafeText, StoppedBy, Stopwatch,
-    Variable,
+    Bytes, Count, Counted, Environment, Outcome, Phase, Process, ProcessKey, ProducerReport, Recording, RecordingId, SafeText, StoppedBy,
+    Stopwatch,
 };
 use crate::sorting::CompactSort;
 
@@ -61,8 +61,8 @@ fn displayed_age(process: &Process, unix_ms: u64) -> u64 {
     if seconds < 60 { seconds } else { seconds / 60 * 60 }
 }
 
-pub(super) fn environment(state: &mut State, ticket: Ticket, mut result: Result<Vec<Variable>, SafeText>) {
-    if let Ok(variables) = &mut result {
+pub(super) fn environment(state: &mut State, ticket: Ticket, mut result: Result<Environment, SafeText>) {
+    if let Ok(Environment { variables, .. }) = &mut result {
         variables.compact_sort_by(|a, b| a.name.cmp(&b.name));
     }
     state.details.environment.take(ticket, result);

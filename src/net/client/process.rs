@@ -8,7 +8,7 @@ use foldhash::HashMap;
 use tokio::time::{Instant, sleep};
 
 use super::{Cause, Client, ExchangeError};
-use crate::ipc::CommandCode;
+use crate::ipc::{CommandCode, Variable};
 use crate::model::{CpuLimit, ProcessKey, SafeText, ThreadUse};
 use crate::net::proc::{Proc, Threads};
 use crate::net::process_exit;
@@ -47,6 +47,13 @@ impl Client {
             // In another namespace; known if it is part of the socket's name.
             None => (proc.is_real() && pid > 0).then_some(pid.into()),
         }
+    }
+
+    /// Returns the environment of the process when it was started; `None` if it is empty or not readable.
+    pub(super) fn initial_environment(&self) -> Option<Vec<Variable>> {
+        let variables = self.read(Proc::initial_environment)?;
+        // The pid may have been reused meanwhile.
+        (self.own_proc().is_some() && !variables.is_empty()).then_some(variables)
     }
 
     /// Returns the names of the threads of the process, by thread id in its pid namespace. Empty if /proc does not show them.

@@ -166,6 +166,13 @@ impl Proc {
         Ok(self.facts(pid)?.arguments())
     }
 
+    /// Returns the variables of the initial environment.
+    pub(crate) fn initial_environment(&self, pid: u32) -> io::Result<Vec<Variable>> {
+        let facts = self.facts(pid)?;
+        let pairs = facts.environment.iter().filter_map(|entry| entry.split_once('='));
+        Ok(pairs.map(|(name, value)| Variable { name: name.to_owned(), value: value.to_owned() }).collect())
+    }
+
     /// Names of threads: not available through any safe interface.
     pub(crate) fn thread_names(&self, _: u32) -> io::Result<Vec<(u64, Vec<u8>)>> {
         Err(io::ErrorKind::Unsupported.into())

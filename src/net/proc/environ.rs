@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use crate::ipc::Variable;
+
 /// `NAME=value` strings, each terminated by NUL.
 pub(crate) struct Environ(Vec<u8>);
 
@@ -15,6 +17,17 @@ impl Environ {
     /// Returns the value of a variable. Of duplicates, the first counts, as for the runtime (seen on 3.1 and 9).
     pub(crate) fn get(&self, name: &str) -> Option<&[u8]> {
         self.0.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+    }
+
+    /// Returns all variables. Strings without `=` are no variables.
+    pub(super) fn variables(&self) -> Vec<Variable> {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let entries = self.0.split(|byte| *byte == 0);
+        let pair = |entry: &[u8]| {
+            let at = entry.iter().position(|byte| *byte == b'=').filter(|at| *at > 0)?;
+            Some(Variable { name: text(&entry[..at]), value: text(&entry[at + 1..]) })
+        };
+        entries.filter_map(pair).collect()
     }
 
     /// Returns the directory in which the runtime creates its socket: `$TMPDIR`, unless empty.
@@ -80,6 +93,14 @@ mod tests {
         ] {
             assert_eq!(environ(block).has_port(Path::new("/tmp/a/port")), has, "{block}");
         }
+    }
+
+    #[test]
+    fn variables_are_split_at_the_first_equals_sign() {
+        let block = Environ::new(b"A=1=2\0=C:\0B=\0word\0\xff=\xfe\0".to_vec());
+        let pairs = block.variables().into_iter().map(|variable| (variable.name, variable.value)).collect::<Vec<_>>();
+        let expected = [("A", "1=2"), ("B", ""), ("\u{fffd}", "\u{fffd}")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(pairs, expected);
     }
 
     #[test]

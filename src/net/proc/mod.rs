@@ -31,7 +31,7 @@ use crate::model::{CpuLimit, ProcessKey, RunState};
 
 use super::elf;
 use super::file::{open_program, open_regular_in};
-use crate::ipc::RuntimeVersion;
+use crate::ipc::{RuntimeVersion, Variable};
 
 pub(crate) use entry::{entry_name, version_of};
 pub(crate) use environ::Environ;
@@ -155,6 +155,11 @@ impl Proc {
     /// Returns the initial environment; readable by the owner and root. Empty between fork and exec.
     pub(crate) fn environ(&self, pid: u32) -> io::Result<Environ> {
         self.read(&format!("{pid}/environ"), MAX_FILE_BYTES).map(Environ::new)
+    }
+
+    /// Returns the variables of the initial environment.
+    pub(crate) fn initial_environment(&self, pid: u32) -> io::Result<Vec<Variable>> {
+        Ok(self.environ(pid)?.variables())
     }
 
     /// Returns the working directory, as seen by the process.

@@ -4,9 +4,9 @@ use crate::app::action::Context;
 use crate::app::dialog::{Found, picked_profiles};
 use crate::app::pane::Focus;
 use crate::app::test_app::{TestApp, process, recording, sample_processes, trace_file, variables};
-use crate::app::{Clipboard, Column, Effect, Msg, Overlay, Pick, Tab};
+use crate::app::{Answer, Clipboard, Column, Effect, Msg, Overlay, Pick, Tab};
 use crate::clr::profiles;
-use crate::model::{Phase, Recording};
+use crate::model::{Environment, EnvironmentSource, Phase, Recording};
 
 #[test]
 fn keys_switch_between_contexts() {
@@ -161,7 +161,12 @@ fn environment_is_requested_once_and_stale_replies_dropped() {
     app.send(Msg::Environment { ticket: *first, result: Ok(variables()) });
     assert!(app.state.details.environment.get().is_none(), "that was the answer to another question");
     app.send(Msg::Environment { ticket: *second, result: Ok(variables()) });
-    assert_eq!(app.state.details.environment.get().map(Vec::len), Some(8));
+    let head = |app: &TestApp| format!("{:?}", app.state.view_of(Tab::Environment).unwrap().head);
+    assert!(head(&app).contains("8 variables") && !head(&app).contains("at the start of the process"), "{}", head(&app));
+    assert_eq!(app.state.details.environment.get().map(|environment| environment.variables.len()), Some(8));
+    // A runtime that is too old to report it.
+    app.state.details.environment = Answer::Received(Environment { source: EnvironmentSource::Startup, ..variables() });
+    assert!(head(&app).contains("values at the start of the process"), "{}", head(&app));
 }
 
 #[test]

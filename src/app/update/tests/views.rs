@@ -4,7 +4,7 @@ use crate::analysis::{Layer, OperationSnapshot};
 use crate::app::action::{Action, Context, Key, KeyMap};
 use crate::app::test_app::{TestApp, options, recording, sample_processes};
 use crate::app::{Answer, Effect, Focus, Msg, Options, RowKind, Shape, Tab};
-use crate::model::{Outcome, Phase, Recording, StoppedBy};
+use crate::model::{Environment, EnvironmentSource, Outcome, Phase, Recording, StoppedBy};
 use crate::ui::tests::analysis::{empty, scripted};
 use crate::ui::tests::scenes::opened;
 
@@ -86,7 +86,7 @@ fn masked_values_do_not_prevent_sorting_by_value() {
         let variable = crate::ipc::Variable { name: name.to_owned(), value: "x".to_owned() };
         let variable = crate::model::Variable::new(&variable, &crate::model::SecretPatterns::default());
         assert_eq!(variable.is_secret(), name == "A_PASSWORD");
-        app.state.details.environment = Answer::Received(vec![variable]);
+        app.state.details.environment = Answer::Received(Environment { variables: vec![variable], source: EnvironmentSource::Runtime });
         let columns = app.state.view_of(Tab::Environment).unwrap().list.columns();
         assert!(columns.iter().all(|column| column.sortable), "{name}");
     }
