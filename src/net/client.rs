@@ -291,6 +291,11 @@ impl Client {
         self.meters.counted(session, Instant::now());
     }
 
+    /// Notes that the stream of a session shows that the runtime has refused its meters.
+    pub fn meters_refused(&self, session: SessionId) {
+        self.meters.refused(session);
+    }
+
     /// Notes that the stream of a session contains the end of a collection of meters.
     pub fn meters_collected(&self, session: SessionId) {
         self.meters.collected(session);

@@ -101,6 +101,12 @@ impl MeterSessions {
         }
     }
 
+    /// Records that the runtime refused the meters of a session, because it collects them for another session with other settings. The stop of a
+    /// refused session ends no collection.
+    pub(super) fn refused(&self, id: SessionId) {
+        self.collected(id);
+    }
+
     /// Records that values of event counters have arrived. Those of other sessions can arrive earlier, and show nothing.
     pub(super) fn counted(&self, id: SessionId, now: Instant) {
         if let Some(session) = self.lock().get_mut(&id).filter(|session| now >= session.sent + session.interval) {
@@ -215,6 +221,10 @@ mod tests {
         // The program creates the first one later.
         sessions.enabled(id, Instant::now());
         assert_eq!(stops_after(0, Some(2)).await, 2);
+        // Another session collects the meters.
+        sessions.started(id, &config(SOURCE, ""), Instant::now(), Instant::now());
+        sessions.refused(id);
+        assert_eq!(stops_after(0, None).await, 0);
         // A process that was suspended enables the source late.
         for (argument, stop, expected) in [("", 0, 2), ("RefreshInterval=60", 5, 5)] {
             let start = Instant::now();

@@ -252,6 +252,9 @@ impl CounterMonitor {
         });
         let Some(limits) = limits else { return Ok(CounterEvent::Values(Box::new(snapshot))) };
         // Values are published only to sessions with the same limits.
+        if let Some(open) = &self.open {
+            self.client.meters_refused(open.session.id);
+        }
         self.request.limits = limits.clone();
         self.schedule_restart(NextSession::OtherCounters)?;
         Ok(CounterEvent::OtherLimits(limits))
