@@ -255,7 +255,7 @@ async fn show_until_finished(recorder: &Recorder, duration: Option<Duration>, in
                     if line {
                         print::rewrite_line("");
                     }
-                    print::message("stopping: waiting for the rundown; press Ctrl-C again to skip it");
+                    print::message("stopping; press Ctrl-C again to skip the rundown");
                 }
                 interrupted = true;
             }
@@ -280,6 +280,7 @@ fn show_progress(recording: &Recording, duration: Option<Duration>) {
     let rate = recording.history.last().copied().unwrap_or_default();
     let state = match &recording.phase {
         Phase::Starting => "waiting for the first event".to_owned(),
+        Phase::Stopping { since, bytes: 0 } => format!("stopping: {}", Stopwatch(*since)),
         Phase::Stopping { since, bytes } => format!("stopping: {} of rundown in {}", Bytes(*bytes), Stopwatch(*since)),
         Phase::Joining { percent } => format!("writing CPU samples into the file: {percent} %"),
         _ => format!("{}, {}", ByteRate(rate.bytes), CountRate(rate.events)),

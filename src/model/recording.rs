@@ -197,11 +197,11 @@ pub enum Phase {
     Starting,
     /// Events are being received.
     Recording,
-    /// Stop was requested; the runtime is sending its rundown.
+    /// Stop was requested; the runtime is sending its rundown, or is given time to collect its meters before that.
     Stopping {
         /// Time since stop was requested.
         since: Duration,
-        /// Bytes received since then.
+        /// Bytes of the rundown received so far.
         bytes: u64,
     },
     /// The stream has ended; the recording and its CPU samples are being written into one file.

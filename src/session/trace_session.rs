@@ -176,8 +176,8 @@ impl TraceSession {
         }
     }
 
-    /// Waits until a stop does no harm to the target. The limits of a stop apply from then on.
-    async fn until_stoppable(&self) {
+    /// Waits until a stop does no harm to the target, or the stream ends. The limits of a stop apply from then on.
+    pub(super) async fn until_stoppable(&self) {
         tokio::select! {
             () = self.ended() => {}
             () = self.client.until_stoppable(self.id) => {}

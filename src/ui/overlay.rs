@@ -59,7 +59,7 @@ pub(super) fn finishing(canvas: &mut Canvas<'_>, state: &State, layout: &Layout)
         let (sign, _, role) = phase_badge(&tracked.value);
         let (sign, style) = (theme.sign(sign), theme.role(role));
         let numbers = match tracked.value.phase {
-            Phase::Stopping { bytes, .. } if tracked.value.kernel.is_none() => format!("  {} of rundown", Bytes(bytes)),
+            Phase::Stopping { bytes: bytes @ 1.., .. } if tracked.value.kernel.is_none() => format!("  {} of rundown", Bytes(bytes)),
             Phase::Joining { percent } => format!("  {percent} % of its CPU samples written"),
             _ => String::new(),
         };

@@ -242,7 +242,8 @@ fn note(state: &State, tracked: &TrackedRecording, now: std::time::Duration) -> 
         Phase::Stopping { since, bytes } => {
             let key = state.key(Action::Abandon);
             let since = *since + now.saturating_sub(tracked.updated);
-            if tracked.value.kernel.is_some() {
+            // A runtime may send nothing at first: a stop waits until meters are collected.
+            if tracked.value.kernel.is_some() || *bytes == 0 {
                 return Some((format!("Stopping: {} …  {key} stops without waiting.", Stopwatch(since)), false));
             }
             Some((format!("Rundown: {} in {} …  {key} abandons; the file stays readable.", Bytes(*bytes), Stopwatch(since)), false))

@@ -95,6 +95,11 @@ impl CpuSamples {
         Self::new(0)
     }
 
+    /// Whether there are no samples.
+    pub fn is_empty(&self) -> bool {
+        self.samples.cells().is_empty()
+    }
+
     /// Counts a sample.
     pub fn add(&mut self, stack: &CpuStack<'_>) {
         self.add_time(stack, self.period_ns);

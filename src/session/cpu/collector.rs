@@ -193,6 +193,16 @@ impl Collector {
         self.lock().file.is_some()
     }
 
+    /// Removes the file if no thread was sampled while it was running. Returns whether it did.
+    pub(in crate::session) fn discard_empty_file(&self) -> bool {
+        let mut collected = self.lock();
+        let is_empty = collected.samples.is_empty();
+        if is_empty {
+            collected.file = None;
+        }
+        is_empty
+    }
+
     /// Writes the names to the file and gives it its final name; `None` if there is no file.
     pub(in crate::session) fn finish_file(&self, methods: &Symbols, known: MethodNames) -> Option<Result<PathBuf, String>> {
         let (file, addresses) = {

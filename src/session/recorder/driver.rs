@@ -33,8 +33,8 @@ use crate::session::trace_session::{Cut, TraceSession, Unfinished};
 pub(super) struct Stopping {
     by: StoppedBy,
     at: Instant,
-    /// Number of bytes when the stop was requested: any more are rundown.
-    bytes: u64,
+    /// When the stop was sent to the runtime, which may have to wait for meters, and the number of bytes then: any more are rundown.
+    sent: Option<(Instant, u64)>,
 }
 
 pub(super) struct Driver {
@@ -86,6 +86,10 @@ impl Driver {
     /// Writes the names, which are in the recording, to the file of kernel samples, and gives that its final name.
     async fn finish_cpu(&mut self, pumped: &mut Pumped, recording: &Path) {
         let Some(cpu) = self.progress.cpu.get().cloned().filter(|cpu| cpu.has_file()) else { return };
+        // The recording is removed as well.
+        if self.is_empty(pumped) && cpu.discard_empty_file() {
+            return;
+        }
         let (recording, names) = (recording.to_owned(), if pumped.complete { MethodNames::Complete } else { MethodNames::Missing });
         let finished = tokio::task::spawn_blocking(move || {
             let mut live = Live::symbols_only();
@@ -155,6 +159,10 @@ impl Driver {
 
     /// Requests the stop and waits for the end of the stream. Returns the error if the request failed.
     async fn stop(&mut self, by: StoppedBy) -> Option<ExchangeError> {
+        self.stopping = Some(Stopping { by, at: Instant::now(), sent: None });
+        self.step();
+        let session = self.session.clone();
+        self.wait_for(session.until_stoppable()).await;
         self.progress.stopping.store(true, Ordering::Relaxed);
         // The rundown does not belong to the recorded period.
         if let Some(mut threads) = self.threads.take() {
@@ -163,9 +171,9 @@ impl Driver {
             self.threads = Some(threads);
             self.show_thread_times();
         }
-        self.stopping = Some(Stopping { by, at: Instant::now(), bytes: self.progress.totals().bytes });
+        let sent = Some((Instant::now(), self.progress.totals().bytes));
+        self.stopping = self.stopping.map(|stopping| Stopping { sent, ..stopping });
         self.step();
-        let session = self.session.clone();
         if self.is_abandoned() {
             session.ended().await;
             return None;
@@ -235,7 +243,7 @@ impl Driver {
         let seconds = now.duration_since(before).as_secs_f64();
         self.last = (now, totals);
         if let Some(stopping) = self.stopping {
-            let bytes = totals.bytes.saturating_sub(stopping.bytes);
+            let bytes = stopping.sent.map_or(0, |(_, before)| totals.bytes.saturating_sub(before));
             self.recording.phase = Phase::Stopping { since: now.duration_since(stopping.at), bytes };
         }
         if let Some(percent) = &self.joined_percent {
@@ -263,6 +271,11 @@ impl Driver {
         self.publish(now, totals);
     }
 
+    /// Whether the runtime has sent nothing: it may be suspended at startup.
+    fn is_empty(&self, pumped: &Pumped) -> bool {
+        self.progress.totals().bytes == 0 && !pumped.complete
+    }
+
     fn show_thread_times(&mut self) {
         if let Some(threads) = &self.threads {
             self.progress.thread_times.put(threads.cpu_times());
@@ -282,7 +295,7 @@ impl Driver {
             self.recording.names = names.state();
         }
         let Totals { bytes, events, dropped } = totals;
-        let end = self.stopping.map_or(now, |stopping| stopping.at);
+        let end = self.stopping.and_then(|stopping| stopping.sent).map_or(now, |(at, _)| at);
         self.recording.elapsed = end.duration_since(self.begun);
         (self.recording.bytes, self.recording.events, self.recording.dropped) = (bytes, events, dropped);
         self.recording.unanalyzed = self.progress.unanalyzed.load(Ordering::Relaxed);
@@ -296,6 +309,7 @@ impl Driver {
     fn finish(mut self, pumped: Pumped, refusal: Option<ExchangeError>, output: OutputFile, bytes: Option<u64>) {
         let totals = self.progress.totals();
         let totals = Totals { bytes: bytes.unwrap_or(totals.bytes), ..totals };
+        let is_empty = self.is_empty(&pumped);
         let mut trouble = pumped.trouble;
         if !pumped.complete {
             trouble.note(|| match self.session.unfinished(refusal) {
@@ -313,7 +327,7 @@ impl Driver {
         };
         let mut outcome = Outcome { stopped_by, complete: pumped.complete, file: None, trouble: trouble.0.map(SafeText::from) };
         let partial = output.partial().to_owned();
-        if totals.bytes == 0 && !pumped.complete {
+        if is_empty {
             output.discard();
         } else {
             match if pumped.complete { output.persist() } else { output.keep_partial() } {
