@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use super::snapshot::ContainedEvents;
 use super::{Profile, SampleFilter, Snapshot, without_duplicates};
 use crate::sorting::CompactSort;
 
@@ -122,6 +123,17 @@ impl Subject {
         matches!(self, Self::Gc | Self::Jit)
     }
 
+    /// Whether a stream contains such events: then a part of it without any has 0 of them.
+    fn is_contained(self, contained: ContainedEvents) -> bool {
+        match self {
+            Self::Gc => contained.collections,
+            Self::Allocations => contained.allocations,
+            Self::Exceptions => contained.exceptions,
+            Self::Contention => contained.contention,
+            Self::Methods | Self::MethodTotals | Self::Jit | Self::Operations | Self::Counters => false,
+        }
+    }
+
     /// Returns the figures of one recording; `None` if it contains no data on the subject.
     fn figures(self, of: Compared<'_>) -> Option<Figures> {
         let Compared { snapshot, profile } = of;
@@ -129,17 +141,20 @@ impl Subject {
         let rate = |count: u64| count as f64 / seconds;
         let share = |ns: u64| ns as f64 / snapshot.recorded_ns.max(1) as f64;
         let mut found = Figures::default();
+        let is_contained = snapshot.recorded_ns > 0 && self.is_contained(snapshot.contained);
         match self {
             Self::Gc => {
                 let gc = &snapshot.gc;
-                if gc.pauses.count == 0 && gc.heap.is_none() && gc.allocations.is_none() {
+                if gc.pauses.count == 0 && gc.heap.is_none() && gc.allocations.is_none() && !is_contained {
                     return None;
                 }
                 for (name, count) in ["gen 0 collections", "gen 1 collections", "gen 2 collections"].into_iter().zip(gc.collections) {
                     found.add(name, Unit::PerSecond, rate(count));
                 }
                 found.add("time in GC", Unit::Share, share(gc.pauses.total_ns));
-                found.add("max pause", Unit::Nanoseconds, gc.pauses.longest_ns as f64);
+                if gc.pauses.count > 0 {
+                    found.add("max pause", Unit::Nanoseconds, gc.pauses.longest_ns as f64);
+                }
                 if let Some([_, p95, _]) = gc.pauses.quantiles_ns {
                     found.add("p95 pause", Unit::Nanoseconds, p95 as f64);
                 }
@@ -168,9 +183,10 @@ impl Subject {
                 }
             }
             Self::Allocations => {
-                let allocations = snapshot.gc.allocations.as_ref()?;
-                allocations.top.iter().for_each(|kind| found.add(&kind.name, Unit::BytesPerSecond, rate(kind.bytes)));
-                found.missing_is_zero = allocations.others == 0;
+                let allocations = snapshot.gc.allocations.as_ref();
+                let types = allocations.iter().flat_map(|allocations| &allocations.top);
+                types.for_each(|kind| found.add(&kind.name, Unit::BytesPerSecond, rate(kind.bytes)));
+                found.missing_is_zero = allocations.is_none_or(|allocations| allocations.others == 0);
             }
             Self::Exceptions => {
                 let exceptions = &snapshot.exceptions;
@@ -217,7 +233,7 @@ impl Subject {
                 found.missing_is_zero = false;
             }
         }
-        (!found.all.is_empty()).then_some(found)
+        (is_contained || !found.all.is_empty()).then_some(found)
     }
 
     /// Builds the section. A figure found in only one recording counts as 0 in the other if that one has data on the subject and all of its

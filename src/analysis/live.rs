@@ -20,7 +20,7 @@ use super::methods::{Methods, Profile, ThreadCpu};
 use super::rates::Rates;
 use super::recent::{Recent, RecentSnapshot};
 use super::thread_pool::ThreadPool;
-use super::{LiveEventFilter, Snapshot, Symbols, Throughput};
+use super::{ContainedEvents, LiveEventFilter, Snapshot, Symbols, Throughput};
 
 /// All analyses combined: fed with a stream, provides snapshots.
 ///
@@ -38,6 +38,7 @@ pub struct Live {
     /// Events outside this range are only used to interpret those inside.
     window: Option<RangeInclusive<i64>>,
     unreadable: u64,
+    contained: ContainedEvents,
     rates: Rates,
     symbols: Symbols,
     gc: Gc,
@@ -96,7 +97,7 @@ impl Live {
     /// Returns the end of the recording so far, in nanoseconds since the start of the session: the stop once the rundown has begun, otherwise
     /// the newest event.
     pub fn end(&self) -> i64 {
-        self.stopped().unwrap_or(self.newest)
+        self.stopped().unwrap_or(self.newest_recorded)
     }
 
     /// Returns when the session was stopped, according to its rundown, or the single event that replaces a disabled rundown.
@@ -113,6 +114,7 @@ impl Live {
             now,
             recorded_ns: u64::try_from(now.saturating_sub(self.window.as_ref().map_or(0, |window| *window.start().max(&0)))).unwrap_or(0),
             totals: self.throughput.snapshot(),
+            contained: self.contained,
             thread_names: self.throughput.thread_names(),
             unreadable: self.unreadable,
             rates: self.rates.snapshot(now),
@@ -305,6 +307,7 @@ impl Sink for Live {
             && !matches!(kind, EventKind::BulkType | EventKind::BulkNode | EventKind::BulkEdge)
             && !is_rundown
             && self.window.as_ref().is_none_or(|window| !window.is_empty());
+        self.contained.add(kind);
         self.kinds.push(Kind { kind, is_rundown, is_ordered });
         if let Some(recent) = &mut self.recent {
             recent.metadata(metadata);

@@ -82,7 +82,7 @@ pub use recorded_cpu::{RecordedCpuTime, ThreadTimes};
 pub use retention::{ObjectGraph, PathStep, RetainedType, Retention, RootPath};
 pub use runtime_waits::{RuntimeWait, RuntimeWaits};
 pub use sampled::SampledMethods;
-pub use snapshot::Snapshot;
+pub use snapshot::{ContainedEvents, Snapshot};
 pub use symbols::{MethodId, NativeFunction, Origin, Symbols, module_name};
 pub use thread_pool::{Adjustment, ThreadPoolSnapshot};
 pub use throughput::{ProblemCount, Throughput, Totals};

@@ -11,7 +11,33 @@ use super::jit::JitSnapshot;
 use super::logs::LogSnapshot;
 use super::rates::RateSnapshot;
 use super::thread_pool::ThreadPoolSnapshot;
+use crate::clr::EventKind;
 use crate::nettrace::ThreadId;
+
+/// Kinds of events that a stream contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ContainedEvents {
+    /// Garbage collections.
+    pub collections: bool,
+    /// Allocations.
+    pub allocations: bool,
+    /// Exceptions.
+    pub exceptions: bool,
+    /// Lock contention.
+    pub contention: bool,
+}
+
+impl ContainedEvents {
+    pub(super) fn add(&mut self, kind: EventKind) {
+        match kind {
+            EventKind::GcStart => self.collections = true,
+            EventKind::AllocationTick | EventKind::AllocationSampled => self.allocations = true,
+            EventKind::ExceptionThrown => self.exceptions = true,
+            EventKind::ContentionStart => self.contention = true,
+            _ => {}
+        }
+    }
+}
 
 /// The results of all analyses of a stream.
 #[derive(Debug, Clone)]
@@ -23,6 +49,8 @@ pub struct Snapshot {
     pub recorded_ns: u64,
     /// Totals of the stream.
     pub totals: Totals,
+    /// Kinds of events that the stream contains, even if not in the selected part: of these, none in it means 0.
+    pub contained: ContainedEvents,
     /// Names of threads, if the stream has them, in ascending order of the threads; not sanitized.
     pub thread_names: Vec<(ThreadId, String)>,
     /// Number of events with a malformed payload.

@@ -49,7 +49,7 @@ pub fn read_trace(path: &Path, span: Option<Span>, mut should_continue: impl FnM
         }
         _ => read_cpu_samples(path, &pass.header, span),
     };
-    let snapshot = live.snapshot(span.map_or(live.end(), |(_, to)| to));
+    let snapshot = live.snapshot(span.map_or(live.end(), |(_, to)| to.min(live.end())));
     let duration = Duration::from_nanos(snapshot.recorded_ns);
     let analysis = RecordingAnalysis {
         snapshot,

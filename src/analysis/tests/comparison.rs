@@ -50,6 +50,34 @@ fn data_not_recorded_is_none_and_not_zero() {
     assert_eq!((allocated.unit, allocated.before, allocated.after), (Unit::BytesPerSecond, None, Some(4000.0)));
 }
 
+/// What a file contains elsewhere was recorded here as well.
+#[test]
+fn parts_of_a_recording_without_events_have_none_of_them() {
+    let part = |from: i64, to: i64| {
+        let mut script = Script::new();
+        throw(&mut script, 1500 * MS, "A");
+        allocate(&mut script, 1500 * MS, 4000, "Shop.Order");
+        script.runtime(1, 2, 1500 * MS, 7, Bytes::default().u32(1).u32(1).u32(0).u32(0).u16(0).u64(0));
+        script.runtime(81, 1, 1500 * MS, 7, Bytes::default().u8(0).u16(0));
+        script.runtime(91, 1, 1600 * MS, 7, Bytes::default().u8(0).u16(0).f64(1e8));
+        let mut live = Live::within(from * MS..=to * MS);
+        script.play_to(&mut live);
+        (live.snapshot(live.end().min(to * MS)), live.profile())
+    };
+    let [empty, full, later] = [part(0, 1000), part(1000, 2000), part(5000, 9000)];
+    let [empty, full, later] = [&empty, &full, &later].map(|(snapshot, profile)| Compared { snapshot, profile });
+    let sections = compare(empty, full);
+    let generations = [("gen 0 collections", Some(0.0), Some(0.0)), ("gen 1 collections", Some(0.0), Some(1.0 / 0.6))];
+    assert_eq!(figures(&sections, Subject::Gc)[..2], generations);
+    assert_eq!(figures(&sections, Subject::Exceptions), [("A", Some(0.0), Some(1.0 / 0.6))]);
+    assert_eq!(figures(&sections, Subject::Allocations), [("Shop.Order", Some(0.0), Some(4000.0 / 0.6))]);
+    assert!(figures(&sections, Subject::Contention).iter().all(|(_, before, _)| *before == Some(0.0)));
+    // After the end nothing is known.
+    let sections = compare(later, full);
+    assert_eq!(figures(&sections, Subject::Exceptions), [("A", None, Some(1.0 / 0.6))]);
+    assert_eq!(figures(&sections, Subject::Gc)[0], ("gen 0 collections", None, Some(0.0)));
+}
+
 #[test]
 fn methods_are_compared_by_share_of_time() {
     let sampled = |hot: i64| {
