@@ -76,7 +76,11 @@ impl OpenFile {
             (mark, cursor) => {
                 // Events before time zero belong to the beginning.
                 let (mark, cursor) = (mark.unwrap_or(i64::MIN), cursor.unwrap_or(end));
-                Some((mark.min(cursor), mark.max(cursor)))
+                match (mark.min(cursor), mark.max(cursor)) {
+                    // Just set. At the end of the file, a range up to there is selected next.
+                    (from, to) if from == to => (to < end).then_some((from, end)),
+                    span => Some(span),
+                }
             }
         }
     }
@@ -133,9 +137,11 @@ impl OpenFile {
 
     /// Sets the range start at the cursor, or resets it to the start of the file if it is already there.
     pub(super) fn set_mark(&mut self) {
-        let at = self.cursor.or(self.end);
+        let (at, before) = (self.cursor.or(self.end), self.span());
         self.mark = if self.mark == at { None } else { at };
-        self.ticket = None;
+        if self.span() != before {
+            self.ticket = None;
+        }
     }
 
     pub(super) fn reset_range(&mut self) {

@@ -46,8 +46,10 @@ fn time_range_is_selected_and_stale_replies_are_dropped() {
     app.press("{");
     let (ticket, span) = read_request(&mut app);
     assert_eq!(span, Some((i64::MIN, 39 * SECOND)));
-    // The mark stays, whichever way the cursor moves.
-    app.press("b}");
+    // From there to the end, until the cursor moves. The mark stays, whichever way that is.
+    app.press("b");
+    assert_eq!(read_request(&mut app).1, Some((39 * SECOND, 50 * SECOND)));
+    app.press("}");
     assert_eq!(read_request(&mut app).1, Some((39 * SECOND, 49 * SECOND)));
     app.press("{{");
     assert_eq!(read_request(&mut app).1, Some((29 * SECOND, 39 * SECOND)));
@@ -72,6 +74,12 @@ fn time_range_is_selected_and_stale_replies_are_dropped() {
     assert_eq!((events(&app), app.state.open_file().unwrap().condition().2), (77, "complete"));
     app.press("B");
     assert_eq!(app.take_effects(), [], "it is shown already");
+    // There is nothing after the end.
+    app.press("b");
+    assert_eq!((app.take_effects(), app.state.open_file().unwrap().span()), (vec![], None));
+    app.press("[");
+    let (span, end) = (read_request(&mut app).1, app.state.open_file().unwrap().end.unwrap());
+    assert!(span.is_some_and(|(from, to)| from < to && to == end), "{span:?}");
 }
 
 #[test]
