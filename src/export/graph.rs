@@ -110,6 +110,12 @@ pub(super) struct Static {
     pub(super) is_thread_static: bool,
 }
 
+/// Describes a static variable as a root. The type in the event of a runtime is that of the variable; its class is not reported.
+pub(super) fn static_variable(name: &str, of_type: &str, is_thread_static: bool) -> String {
+    let what = if is_thread_static { "thread-static variable" } else { "static variable" };
+    if of_type.is_empty() { format!("{what} {name}") } else { format!("{what} {name} ({of_type})") }
+}
+
 impl HeapGraph {
     /// Creates an empty graph that takes at most `limit` bytes. With `limit` 0 no graph is collected.
     pub fn new(limit: u64) -> Self {
@@ -148,10 +154,9 @@ impl HeapGraph {
         for (_, node, targets) in self.objects(&dependents) {
             graph.push(node.size, numbers[node.kind as usize], targets.filter_map(|target| address_index.find(target)));
         }
-        // The type of a static variable's event is the type of the variable; its class is not reported.
-        for Static { object, name, is_thread_static, .. } in &self.statics {
-            let what = if *is_thread_static { "thread-static variable" } else { "static variable" };
-            graph.root(format!("{what} {name}"), address_index.find(*object).into_iter());
+        for Static { object, kind, name, is_thread_static } in &self.statics {
+            let of_type = self.types.get(*kind as usize).map_or("", |of| of.name.as_str());
+            graph.root(static_variable(name, of_type, *is_thread_static), address_index.find(*object).into_iter());
         }
         for kind in [Root::Local, Root::Strong, Root::Pinned, Root::Reference, Root::Other, Root::Finalizer] {
             let of_kind = self.roots.iter().filter(|(_, root)| *root == kind);

@@ -38,7 +38,7 @@ fn the_heap_is_walked_compared_and_written_from_the_dashboard() {
         screen.keys(ENTER);
         let row = |shown: &str, words: &[&str]| shown.lines().any(|line| words.iter().all(|word| line.contains(word)));
         screen.keys(ENTER);
-        let shown = screen.wait_for("static variable held");
+        let shown = screen.wait_for("static variable held (Held[])");
         assert!(row(&shown, &["124 kB", "Grain[]", "known"]), "{runtime}:\n{shown}");
         for words in ["at least 124 kB would be freed", "→ Held[]", "→ Held", "→ Grain[]"] {
             assert!(shown.contains(words), "{runtime}, {words}:\n{shown}");
@@ -63,7 +63,7 @@ fn the_heap_is_walked_compared_and_written_from_the_dashboard() {
         screen.wait_for("Open a recorded file");
         screen.keys(ENTER);
         screen.wait_for("file written");
-        let shown = screen.wait_for("static variable Held[].held");
+        let shown = screen.wait_for("static variable held (Held[])");
         assert!(row(&shown, &["372 kB", "Grain[]", "known"]), "{runtime}:\n{shown}");
         // Close the retention paths, then the details, then the file.
         screen.keys(ESC);
@@ -132,14 +132,16 @@ fn heap_command_shows_retained_sizes_and_paths() {
         let step = |name: &str| json!({"name": name, "objects": 1});
         assert_eq!(
             heap["paths"][0]["paths"][0],
-            json!({"root": "static variable held", "steps": [step("Held[]"), step("Held"), step("Grain[]")]}),
+            json!({"root": "static variable held (Held[])", "steps": [step("Held[]"), step("Held"), step("Grain[]")]}),
             "{runtime}"
         );
         let unreached = heap["unreached"].as_u64().unwrap();
         eprintln!("{runtime}: no root leads to {unreached} of {} objects", heap["objects"]);
         assert!(unreached * 10 < heap["objects"].as_u64().unwrap(), "{runtime}: {unreached}");
         let text = run(&["--retained", "--paths", "Held"]).stdout;
-        for words in ["RETAINED", "148000        24000       1000  Held  [known]", "static variable held\n    -> Held[]\n    -> Held\n"] {
+        for words in
+            ["RETAINED", "148000        24000       1000  Held  [known]", "static variable held (Held[])\n    -> Held[]\n    -> Held\n"]
+        {
             assert!(text.contains(words), "{runtime}, {words}:\n{text}");
         }
         let none = run(&["--paths", "NoSuchType"]);

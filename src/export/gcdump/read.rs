@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use super::tag;
 use crate::analysis::{HeapProblem, HeapSnapshot, HeapType, ObjectGraph, Retention, module_name};
+use crate::export::graph::static_variable;
 use crate::wire::{Reader, WireError};
 
 /// The first bytes: the name of the format, preceded by its length.
@@ -327,6 +328,20 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// Splits the name of a static variable at the last dot outside of angle brackets, which both parts may have: `<N.A>k__BackingField` is a name.
+fn split_variable(variable: &str) -> (&str, &str) {
+    let mut depth = 0_usize;
+    let is_dot = |c: char| {
+        match c {
+            '>' => depth += 1,
+            '<' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == '.' && depth == 0
+    };
+    variable.rfind(is_dot).map_or(("", variable), |at| (&variable[..at], &variable[at + 1..]))
+}
+
 /// Returns the rank of a group of roots and its display name. Of several roots that lead to an object, the one with the lowest rank is shown.
 fn root(group: &str, of_thread: bool) -> (usize, String) {
     const KNOWN: [(&[&str], &str); 8] = [
@@ -340,9 +355,9 @@ fn root(group: &str, of_thread: bool) -> (usize, String) {
         (&["Dependent Handles"], "dependent handle"),
     ];
     let group = group.strip_prefix('[').and_then(|group| group.strip_suffix(']')).unwrap_or(group);
-    if let Some(name) = group.strip_prefix("static var ") {
-        let what = if of_thread { "thread-static variable" } else { "static variable" };
-        return (0, format!("{what} {name}"));
+    if let Some(variable) = group.strip_prefix("static var ") {
+        let (of_type, name) = split_variable(variable);
+        return (0, static_variable(name, of_type, of_thread));
     }
     match KNOWN.iter().position(|(groups, _)| groups.contains(&group)) {
         Some(place) => (1 + place, KNOWN[place].1.to_owned()),

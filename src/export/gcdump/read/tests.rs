@@ -108,7 +108,7 @@ fn perfview_file_is_read() {
     let retention = dump.retention().unwrap();
     let of = |at: usize| retention.types[at].as_ref().unwrap();
     assert_eq!([0, 1, 2, 3].map(|at| of(at).bytes), [5064, 32, 24 + 5064 + 32, 16]);
-    assert_eq!(describe_paths(of(1)), ["static variable Shop.Cache.s_all: Shop.Cache > Shop.Item[] > Shop.Item"]);
+    assert_eq!(describe_paths(of(1)), ["static variable s_all (Shop.Cache): Shop.Cache > Shop.Item[] > Shop.Item"]);
     assert_eq!((describe_paths(of(3)), retention.unreached), (vec!["pinned handle: ".to_owned()], 0));
 }
 
@@ -147,9 +147,9 @@ fn sampled_dump_is_reported_as_sampled() {
 fn roots_of_one_type_share_their_name() {
     let roots: Vec<NodeSpec<'_>> = (0..9).map(|_| (3, None, 0, &[9][..])).chain([(5, None, 0x100, &[][..])]).collect();
     let dump = HeapDump::read(&file(10, 0, &TYPES, &roots, 1.0)).unwrap();
-    assert_eq!(describe_paths(dump.retention().unwrap().types[0].as_ref().unwrap()), ["static variable Shop.Cache.s_all: Shop.Cache"]);
+    assert_eq!(describe_paths(dump.retention().unwrap().types[0].as_ref().unwrap()), ["static variable s_all (Shop.Cache): Shop.Cache"]);
     let graph = format!("{:?}", dump.graph.unwrap());
-    assert_eq!(graph.matches("static variable Shop.Cache.s_all").count(), 1, "{graph}");
+    assert_eq!(graph.matches("static variable s_all (Shop.Cache)").count(), 1, "{graph}");
 }
 
 /// With overlapping descriptions, a small file could contain a huge graph.
@@ -178,7 +178,16 @@ fn root_group_names_of_all_tools_are_unified() {
     ] {
         assert!(groups.iter().all(|group| root(group, false).1 == words), "{words}");
     }
-    assert_eq!(root("[static var A.b]", true), (0, "thread-static variable A.b".to_owned()));
+    assert_eq!(root("[static var A.b]", true), (0, "thread-static variable b (A)".to_owned()));
+    for (group, words) in [
+        ("[static var b]", "b"),
+        ("[static var N.List<N.Item>.s_all]", "s_all (N.List<N.Item>)"),
+        ("[static var N.A.<N.IB.C>k__BackingField]", "<N.IB.C>k__BackingField (N.A)"),
+        ("[static var N.A+<>c.<>9__0_0]", "<>9__0_0 (N.A+<>c)"),
+        ("[static var N.A[].]", " (N.A[])"),
+    ] {
+        assert_eq!(root(group, false), (0, format!("static variable {words}")));
+    }
 }
 
 proptest! {
