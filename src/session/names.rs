@@ -2,7 +2,7 @@
 //!
 //! A runtime sends them only when a session ends (reference: dotnet/runtime, "EventPipe rundown"). A second session that requests only the
 //! rundown is therefore opened and stopped at once. Its events are processed but not stored. The target pays the cost of a rundown, so this
-//! is done only if samples or allocations have unnamed methods.
+//! is done only if samples, allocations, exceptions or lock waits have unnamed methods.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::listener::Listener;
 use super::progress::Progress;
 use super::trace_session::{StopLimit, Unfinished};
-use crate::analysis::{Live, Origin, Profile, SampleFilter, Symbols};
+use crate::analysis::{ContentionSite, ContentionSnapshot, Live, Origin, Profile, SampleFilter, Symbols};
 use crate::ipc::{BufferMb, InvalidRequest, Level, Provider, Rundown, SessionConfig};
 use crate::model::{MethodNameResolution, RecordingAnalysis};
 use crate::net::client::Client;
@@ -75,11 +75,13 @@ impl MethodNameSearch {
         let is_first = self.times == 0 && progress.cpu.get().is_some_and(|cpu| cpu.has_generated_code());
         // Each profile may have methods that the other lacks: threads that wait are not on a processor.
         let is_wanted = |analysis: &RecordingAnalysis| {
-            let allocations = analysis.snapshot.gc.allocations.as_ref();
-            [Some(&analysis.profile), analysis.cpu.as_ref().map(|cpu| &cpu.profile), allocations.map(|all| all.stacks.profile())]
+            let allocations = analysis.snapshot.gc.allocations.as_ref().map(|all| all.stacks.profile());
+            let exceptions = analysis.snapshot.exceptions.stacks.profile();
+            [Some(&analysis.profile), analysis.cpu.as_ref().map(|cpu| &cpu.profile), allocations, Some(exceptions)]
                 .into_iter()
                 .flatten()
                 .any(|profile| self.is_wanted(profile))
+                || self.is_wanted_for_waits(&analysis.snapshot.contention)
         };
         if !is_first && !progress.analysis.borrow().as_deref().is_some_and(is_wanted) {
             return;
@@ -109,6 +111,13 @@ impl MethodNameSearch {
         // Code of a method whose events were lost looks like a stub; real stubs are rare.
         let stubs = counts.own_of_origin(Origin::Stub).all();
         counts.unresolved() >= many || stubs > counts.samples().all() / UNNAMED_DIVISOR
+    }
+
+    fn is_wanted_for_waits(&self, contention: &ContentionSnapshot) -> bool {
+        let count =
+            |is_counted: fn(&ContentionSite) -> bool| contention.sites.iter().filter(|site| is_counted(site)).map(|site| site.count).sum();
+        let (unnamed, all): (u64, u64) = (count(|site| site.method.starts_with("0x")), count(|_| true));
+        unnamed > 0 && (self.times == 0 || unnamed > all / UNNAMED_DIVISOR)
     }
 
     /// Waits for a running rundown until `abandoned` completes: its session then ends with its connection.

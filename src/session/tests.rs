@@ -170,9 +170,22 @@ async fn names_of_older_methods_are_resolved_while_recording() {
     assert!(outcome(&recording).complete);
     assert_eq!(read(&bench.file()), (Ending::Complete, recording.events, recording.bytes));
 
-    // If all samples have names, no names are requested.
+    // Throw sites are named without samples.
     let recorder = bench.start(Plan { file: bench.dir.path().join("b.nettrace"), ..bench.plan() }).await;
-    until(&recorder, |recording| recording.elapsed.as_secs() >= 3).await;
+    let has_named_site = |recording: &Recording| {
+        let recent = recording.analysis.iter().flat_map(|analysis| &analysis.snapshot.exceptions.recent);
+        let is_found = matches!(recording.names, MethodNameResolution::Found { methods: 8, .. });
+        is_found && recent.flat_map(|exception| &exception.frames).any(|frame| !frame.starts_with("0x"))
+    };
+    until(&recorder, has_named_site).await;
+    recorder.stop();
+    recorder.finished().await;
+
+    // If nothing has a stack, no names are requested.
+    let own = Provider::new("Demo-Web", u64::MAX, Level::Verbose).unwrap();
+    let plan = Plan { config: SessionConfig::new(own.into()), file: bench.dir.path().join("c.nettrace"), ..bench.plan() };
+    let recorder = bench.start(plan).await;
+    until(&recorder, |recording| recording.events > 0 && recording.elapsed.as_secs() >= 3).await;
     recorder.stop();
     assert_eq!(recorder.finished().await.names, MethodNameResolution::NotStarted);
 }

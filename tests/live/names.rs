@@ -51,3 +51,37 @@ fn method_names_are_resolved_during_recording() {
         assert_named_during_recording(&runtime.any().start(), if runtime.is_trimmed() { "System.Threading" } else { "Main" }).await;
     });
 }
+
+/// With a profile that has no samples.
+#[test]
+fn throw_and_wait_sites_are_named_during_recording() {
+    runtimes::each_async(runtimes::with("known"), async |runtime| {
+        for (command, keyword) in [("throw 100000000", 0x8000), ("convoy 4 600000", 0x4000)] {
+            let mut program = runtime.program("known").start();
+            // Compiles the methods.
+            program.carry_out("throw 100");
+            program.carry_out("convoy 2 50");
+            let (_, client) = process(&program).await;
+            let folder = folder();
+            let runtime_provider = Provider::new("Microsoft-Windows-DotNETRuntime", keyword, Level::Informational).unwrap();
+            let config = SessionConfig::new(runtime_provider.into());
+            let file = folder.path().join("a.nettrace");
+            let plan = Plan { analyzed: true, ..Plan::new(client.endpoint().key, "known".into(), config, file) };
+            let recorder = Recorder::start(client, plan).await.unwrap();
+            program.command(command);
+            let is_named = |recording: &Recording| {
+                let Some(analysis) = recording.analysis.as_ref().filter(|_| recording.phase == Phase::Recording) else { return false };
+                let snapshot = &analysis.snapshot;
+                let thrown = snapshot.exceptions.recent.iter().flat_map(|exception| &exception.frames);
+                let mut methods = thrown.chain(snapshot.contention.sites.iter().map(|site| &site.method));
+                methods.any(|method| method.starts_with("Known."))
+            };
+            let mut progress = recorder.progress();
+            let named = timeout(TIMEOUT, progress.wait_for(is_named)).await;
+            assert!(named.is_ok(), "{runtime}, {command}: {:?}", recorder.progress().borrow().names);
+            drop(named);
+            recorder.stop();
+            assert!(matches!(recorder.finished().await.phase, Phase::Done(Outcome { complete: true, .. })), "{runtime}, {command}");
+        }
+    });
+}
