@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::support::runtimes;
 use crate::support::screen::{ENTER, ESC};
-use crate::support::{Program, Running, Signal, TIMEOUT, poll, send};
+use crate::support::{Program, Running, Signal, TIMEOUT, cpu_time, poll, send};
 use crate::trace_processor::assert_known_fields;
 use crate::tracing_service::{EXCEPTIONS, NAMED_SAMPLES, Traced, began, buffer, each, ended, sockets, source};
 
@@ -196,16 +196,10 @@ fn unaccepted_packets_are_dropped_and_counted() {
 
 /// Waits until a dn-top has processed all data from its targets: it uses no CPU time for a while.
 fn wait_until_idle(running: &Running) {
-    let tasks = || fs::read_dir(format!("/proc/{}/task", running.pid())).unwrap();
-    let busy = || {
-        tasks()
-            .filter_map(|task| fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?.split(' ').next()?.parse::<u64>().ok())
-            .sum::<u64>()
-    };
-    let (mut before, mut since) = (0, Instant::now());
+    let (mut before, mut since) = (Duration::ZERO, Instant::now());
     let idle = || {
-        let now = busy();
-        if now.abs_diff(std::mem::replace(&mut before, now)) > 1_000_000 {
+        let now = cpu_time(running.pid());
+        if now.abs_diff(std::mem::replace(&mut before, now)) > Duration::from_millis(1) {
             since = Instant::now();
         }
         (since.elapsed() > Duration::from_secs(1)).then_some(())

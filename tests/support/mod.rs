@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 pub(crate) use invocation::{Invocation, Output, Running};
-pub(crate) use program::{Launch, Program};
+pub(crate) use program::{Launch, Program, cpu_time};
 pub(crate) use rustix::process::Signal;
 pub(crate) use screen::Screen;
 

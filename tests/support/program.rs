@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -216,6 +216,11 @@ impl Program {
         times.try_into().unwrap()
     }
 
+    /// Returns the CPU time that its present threads have got so far, according to the kernel. A busy machine gives it less than the time that passes.
+    pub(crate) fn cpu_time(&self) -> Duration {
+        cpu_time(self.pid)
+    }
+
     /// Returns its standard error so far.
     pub(crate) fn stderr(&self) -> String {
         fs::read_to_string(self.folder.path().join("stderr")).unwrap_or_default()
@@ -235,6 +240,15 @@ impl Program {
     pub(crate) fn wait(&mut self) -> ExitStatus {
         poll(TIMEOUT, || self.child.try_wait().unwrap()).expect("the program does not end")
     }
+}
+
+/// Returns the CPU time of the present threads of a process.
+pub(crate) fn cpu_time(pid: u32) -> Duration {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let of_task = |task: io::Result<fs::DirEntry>| -> Option<u64> {
+        fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?.split(' ').next()?.parse().ok()
+    };
+    Duration::from_nanos(tasks.filter_map(of_task).sum())
 }
 
 impl Drop for Program {
