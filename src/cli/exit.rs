@@ -65,13 +65,39 @@ impl Failure {
 
     /// Prints the error, and returns its exit code.
     pub(super) fn print(self) -> Exit {
-        print::message(format_args!("{:#}", self.error));
+        print::message(message(&self.error));
         self.exit
     }
+}
+
+/// Joins an error and its causes, except for those that it names itself.
+fn message(error: &anyhow::Error) -> String {
+    error
+        .chain()
+        .map(ToString::to_string)
+        .reduce(|text, cause| if text.contains(&cause) { text } else { format!("{text}: {cause}") })
+        .unwrap_or_default()
 }
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Self { exit: Exit::Failed, error }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::session::HeapFileError;
+
+    #[test]
+    fn causes_are_printed_once() {
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let full_text = full().to_string();
+        let named = anyhow::Error::from(HeapFileError::from(full()));
+        assert_eq!(message(&named), format!("no file was written: {full_text}"));
+        assert_eq!(message(&anyhow::Error::from(full()).context("a.csv")), format!("a.csv: {full_text}"));
     }
 }

@@ -133,7 +133,7 @@ impl RecordCommand {
         };
         // The interrupt may be the closing of the terminal: then nothing can be reported.
         let report_failure = reported.err().filter(|_| !interrupted).map(Failure::from);
-        Ok(RecordResult { outcome, interrupted, failure: report_failure.or(export_failure) })
+        Ok(RecordResult { outcome, interrupted, is_flight: self.options.flight.is_some(), failure: report_failure.or(export_failure) })
     }
 
     /// Converts the finished file, if requested.
@@ -169,6 +169,8 @@ pub(super) struct RecordResult {
     pub(super) outcome: Outcome,
     /// Whether a signal stopped the recording.
     interrupted: bool,
+    /// Whether it is a flight recording, of which a write error leaves less than requested.
+    is_flight: bool,
     /// Why the result could not be printed or exported.
     failure: Option<Failure>,
 }
@@ -179,7 +181,7 @@ impl RecordResult {
         let failed = match self.outcome.stopped_by {
             StoppedBy::Error => true,
             StoppedBy::TargetExit => false,
-            _ => !self.outcome.complete && self.outcome.trouble.is_some(),
+            _ => (!self.outcome.complete || self.is_flight) && self.outcome.trouble.is_some(),
         };
         match self.failure {
             Some(failure) => Err(failure),
@@ -355,7 +357,7 @@ mod tests {
 
     fn result(stopped_by: StoppedBy, failure: Option<Failure>) -> Result<Exit, Exit> {
         let outcome = Outcome { stopped_by, complete: true, file: None, trouble: None };
-        RecordResult { outcome, interrupted: false, failure }.exit().map_err(|failure| failure.exit)
+        RecordResult { outcome, interrupted: false, is_flight: false, failure }.exit().map_err(|failure| failure.exit)
     }
 
     #[test]
@@ -363,6 +365,17 @@ mod tests {
         assert_eq!(result(StoppedBy::Duration, None), Ok(Exit::Done));
         assert_eq!(result(StoppedBy::Error, None), Ok(Exit::Failed));
         assert_eq!(result(StoppedBy::TargetExit, Some(Failure::new(Exit::Denied, anyhow::anyhow!("no")))), Err(Exit::Denied));
+    }
+
+    /// The file is a complete stream, but without what could not be written.
+    #[test]
+    fn flight_recording_without_its_segments_has_failed() {
+        for (is_flight, trouble, exit) in
+            [(true, Some("less was kept"), Exit::Failed), (true, None, Exit::Done), (false, Some("no kernel"), Exit::Done)]
+        {
+            let outcome = Outcome { stopped_by: StoppedBy::Duration, complete: true, file: None, trouble: trouble.map(SafeText::from) };
+            assert_eq!(RecordResult { outcome, interrupted: false, is_flight, failure: None }.exit().ok(), Some(exit));
+        }
     }
 
     #[tokio::test]

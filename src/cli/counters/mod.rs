@@ -20,7 +20,7 @@ use crate::ipc::BufferMb;
 use crate::model::Process;
 use crate::net::files;
 use crate::net::interrupts::Interrupts;
-use crate::session::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection, Unfinished};
+use crate::session::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection, OutputError, Unfinished};
 
 /// Buffer size in the target; the same as dotnet-counters uses.
 const BUFFER_MB: u32 = 10;
@@ -120,6 +120,9 @@ fn monitor_error(process: &Process, error: CounterError) -> Failure {
 /// Creates the output file.
 fn create(path: &Path) -> Result<File, Failure> {
     files::create(path).map_err(|error| {
+        if error.kind() == ErrorKind::AlreadyExists {
+            return Failure::failed(OutputError::Exists(path.to_owned()));
+        }
         let exit = Exit::of_error(error.kind() == ErrorKind::PermissionDenied);
         Failure::new(exit, anyhow::anyhow!("cannot create {}: {error}", path.display()))
     })
