@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::discovery::Sources;
+use super::perf::CpuSampler;
 use super::proc::Proc;
 use super::tracing::untraceable;
 use super::user_events::Kernel;
@@ -67,12 +68,20 @@ fn perf_events(sources: &Sources, root: bool) -> Check {
     let setting = Proc::open(&sources.proc).ok().and_then(|proc| proc.setting("sys/kernel/perf_event_paranoid"));
     match setting {
         None => Check::bad(NAME, "the kernel has no perf events".to_owned(), "`dn-top report` and traces use the runtime's own sampler"),
+        // What the setting means depends on the kernel, and there are other reasons.
+        Some(paranoid) if !CpuSampler::may_sample_own() => match paranoid {
+            3.. if !root => Check::bad(
+                NAME,
+                format!("denied to users without CAP_PERFMON (kernel.perf_event_paranoid is {paranoid})"),
+                "`sudo sysctl kernel.perf_event_paranoid=2`, or sudo",
+            ),
+            _ => Check::bad(
+                NAME,
+                format!("denied by a seccomp filter or a security module (kernel.perf_event_paranoid is {paranoid})"),
+                "run dn-top outside of the container",
+            ),
+        },
         Some(_) if root => Check::good(NAME, "all processes and the kernel can be sampled".to_owned()),
-        Some(paranoid) if paranoid > 2 => Check::bad(
-            NAME,
-            format!("denied to users without CAP_PERFMON (kernel.perf_event_paranoid is {paranoid})"),
-            "`sudo sysctl kernel.perf_event_paranoid=2`, or sudo",
-        ),
         Some(paranoid) if paranoid > 1 => {
             Check::good(NAME, format!("own processes can be sampled, the kernel cannot (kernel.perf_event_paranoid is {paranoid})"))
         }

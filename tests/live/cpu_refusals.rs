@@ -53,6 +53,20 @@ fn each_perf_event_error_is_explained() {
     });
 }
 
+/// The meaning of `perf_event_paranoid` depends on the kernel, and a container may filter the call: `doctor` tries it.
+#[test]
+fn doctor_reports_whether_the_kernel_samples() {
+    let place = folder();
+    let Some(refuse) = refuse_perf(place.path()) else { return };
+    let line = |output: Output| output.stdout.lines().find(|line| line.contains("CPU samples")).unwrap().to_owned();
+    for errno in [Errno::ACCESS, Errno::PERM, Errno::NOSYS] {
+        let refused = line(Invocation::of(&refuse, [&errno.raw_os_error().to_string(), DN_TOP, "doctor"]).run());
+        assert!(refused.starts_with("!  CPU samples") && refused.contains("denied"), "{errno:?}: {refused}");
+    }
+    let allowed = line(Invocation::new(["doctor"]).run());
+    assert!(!rustix::process::geteuid().is_root() || allowed.starts_with("ok CPU samples"), "{allowed}");
+}
+
 #[test]
 fn a_recording_falls_back_to_the_runtimes_samples() {
     let place = folder();

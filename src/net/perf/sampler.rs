@@ -84,6 +84,11 @@ impl Client {
 }
 
 impl CpuSampler {
+    /// Whether the kernel lets this process sample itself, in user space.
+    pub fn may_sample_own() -> bool {
+        Builder::new(Software::CPU_CLOCK).observe_self().any_cpu().exclude_kernel(true).build().is_ok()
+    }
+
     fn start(proc: Arc<Proc>, key: ProcessKey, frequency: Frequency) -> Result<Self, PerfError> {
         let threads = proc.thread_ids(key.pid, THREAD_LIMITS.0).map_err(|error| PerfError::not_listed(key.pid, error))?;
         let setting = |name: &str| proc.setting(&format!("{SETTINGS}{name}"));
