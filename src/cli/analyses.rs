@@ -21,7 +21,7 @@ use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::target::connect_running;
-use crate::analysis::{CallSite, EventCount, LEVELS, Layer, Live, Snapshot};
+use crate::analysis::{AllocationSnapshot, CallSite, EventCount, LEVELS, Layer, Live, Snapshot};
 use crate::clr::select;
 use crate::session::{Observation, RecordedFile};
 use crate::sorting::CompactSort;
@@ -96,18 +96,16 @@ impl Analysis {
                     ("other_types", Value::Count(exceptions.others)),
                 ]
             }
-            Self::Allocations => match &found.gc.allocations {
-                Some(allocations) => {
-                    let [small, large, pinned] = allocations.by_kind.map(Value::Bytes);
-                    vec![
-                        ("allocated_bytes", Value::Bytes(allocations.bytes)),
-                        ("small_bytes", small),
-                        ("large_bytes", large),
-                        ("pinned_bytes", pinned),
-                    ]
-                }
-                None => vec![("allocated_bytes", Value::Missing)],
-            },
+            Self::Allocations => {
+                let allocations = found.gc.allocations.as_ref();
+                let bytes = |of: fn(&AllocationSnapshot) -> u64| allocations.map_or(Value::Missing, |all| Value::Bytes(of(all)));
+                vec![
+                    ("allocated_bytes", bytes(|all| all.bytes)),
+                    ("small_bytes", bytes(|all| all.by_kind[0])),
+                    ("large_bytes", bytes(|all| all.by_kind[1])),
+                    ("pinned_bytes", bytes(|all| all.by_kind[2])),
+                ]
+            }
             Self::Contention => {
                 let contention = &found.contention;
                 vec![
@@ -322,6 +320,14 @@ mod tests {
             assert!(analysis.totals(&found).contains(&(name, Value::Missing)), "{name}");
         }
         assert_eq!((longest(0, 0), longest(1, 0)), (Value::Missing, Value::Nanoseconds(0)));
+    }
+
+    /// A script finds the same fields, whether or not there were such events.
+    #[test]
+    fn totals_of_a_recording_without_allocations_have_all_fields() {
+        let totals = Analysis::Allocations.totals(&Live::default().snapshot(0));
+        let missing = ["allocated_bytes", "small_bytes", "large_bytes", "pinned_bytes"].map(|name| (name, Value::Missing));
+        assert_eq!(totals, missing);
     }
 
     #[test]
