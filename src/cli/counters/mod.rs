@@ -11,13 +11,13 @@ use anyhow::Context;
 use tokio::time::{Instant, sleep_until};
 
 use self::print_out::Printer;
-use super::args;
+use super::args::{self, CounterFormat};
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::target::{connect_running, display_name, start_error};
 use crate::ipc::BufferMb;
-use crate::model::Process;
+use crate::model::{Process, check_extension};
 use crate::net::files;
 use crate::net::interrupts::Interrupts;
 use crate::session::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection, OutputError, Unfinished};
@@ -26,6 +26,9 @@ use crate::session::{CounterError, CounterEvent, CounterMonitor, CounterOptions,
 const BUFFER_MB: u32 = 10;
 
 pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, Failure> {
+    if let Some(path) = &arguments.output_file {
+        check_file(path, arguments.format)?;
+    }
     let selection = CounterSelection::parse(&arguments.counters).map_err(Failure::usage)?;
     let (process, client) = connect_running(host, &arguments.target.target).await?;
     let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
@@ -117,6 +120,16 @@ fn monitor_error(process: &Process, error: CounterError) -> Failure {
     }
 }
 
+/// Checks that the file is not named like one of another format: text is the default, but not what a `.csv` file contains.
+fn check_file(path: &Path, format: CounterFormat) -> Result<(), Failure> {
+    let extension = match format {
+        CounterFormat::Text => "txt",
+        CounterFormat::Csv => "csv",
+        CounterFormat::Json => "json",
+    };
+    check_extension(path, extension).map_err(|wrong| Failure::usage(format!("{wrong}, or another --format")))
+}
+
 /// Creates the output file.
 fn create(path: &Path) -> Result<File, Failure> {
     files::create(path).map_err(|error| {
@@ -126,4 +139,24 @@ fn create(path: &Path) -> Result<File, Failure> {
         let exit = Exit::of_error(error.kind() == ErrorKind::PermissionDenied);
         Failure::new(exit, anyhow::anyhow!("cannot create {}: {error}", path.display()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_name_fits_the_format() {
+        for (name, format, is_allowed) in [
+            ("a.csv", CounterFormat::Text, false),
+            ("a.csv", CounterFormat::Csv, true),
+            ("a.csv", CounterFormat::Json, false),
+            ("a.json", CounterFormat::Json, true),
+            ("a", CounterFormat::Text, true),
+        ] {
+            assert_eq!(check_file(Path::new(name), format).is_ok(), is_allowed, "{name} {format:?}");
+        }
+        let refused = check_file(Path::new("a.csv"), CounterFormat::Text).unwrap_err();
+        assert!(refused.exit == Exit::Usage && refused.error.to_string().ends_with("use the extension .txt, or another --format"));
+    }
 }
