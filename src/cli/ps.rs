@@ -8,7 +8,7 @@ use super::document::{InfoDocument, ProcessDocument, is_visible, state};
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::target::{display_name, find};
+use super::target::{display_name, find, reason};
 use crate::model::{Age, Bytes, Capability, Contact, Counted, CpuLimit, Process, SafeText, Trouble, Usage};
 use crate::net::{Directory, user};
 
@@ -140,12 +140,10 @@ async fn measure_cpu(directory: &mut Directory, process: &mut Process, began: In
 /// Returns an error if the runtime was queried without success; the facts from /proc are printed in any case. A socket whose process has ended is
 /// no target.
 fn check_answered(process: &Process) -> Result<Exit, Failure> {
-    let failed = |exit, reason| Err(Failure::new(exit, anyhow::anyhow!("{}: {reason}", display_name(process))));
+    let failed = |exit| Err(Failure::new(exit, anyhow::anyhow!("{}: {}", display_name(process), reason(process))));
     match &process.contact {
-        Contact::Trouble { kind: Trouble::Stale, reason } => failed(Exit::NoTarget, reason),
-        Contact::Trouble { kind: Trouble::Slow | Trouble::Refused | Trouble::Timeout | Trouble::Unsupported, reason } => {
-            failed(Exit::Failed, reason)
-        }
+        Contact::Trouble { kind: Trouble::Stale, .. } => failed(Exit::NoTarget),
+        Contact::Trouble { kind: Trouble::Slow | Trouble::Refused | Trouble::Timeout | Trouble::Unsupported, .. } => failed(Exit::Failed),
         Contact::Trouble { kind: Trouble::Denied | Trouble::Unverified | Trouble::Disabled, .. } | Contact::Unknown | Contact::Ok => {
             Ok(Exit::Done)
         }

@@ -43,7 +43,7 @@ pub(super) async fn connect(host: &Host, target: &str) -> Result<(Process, Clien
 fn attachable_client(process: &Process, client: Option<Client>) -> Result<Client, Failure> {
     let name = display_name(process);
     if !process.contact.is_attachable() {
-        let reason = process.contact.reason().unwrap_or("it cannot be reached");
+        let reason = reason(process);
         let exit = match process.contact {
             Contact::Trouble { kind: Trouble::Denied | Trouble::Unverified, .. } => Exit::Denied,
             Contact::Trouble { kind: Trouble::Stale, .. } => Exit::NoTarget,
@@ -52,6 +52,16 @@ fn attachable_client(process: &Process, client: Option<Client>) -> Result<Client
         return Err(Failure::new(exit, anyhow::anyhow!("{name}: {reason}")));
     }
     client.ok_or_else(|| anyhow::anyhow!("{name} serves no diagnostic socket").into())
+}
+
+/// Returns why a process cannot be reached. One that a signal has stopped does not answer: that is certain, unlike other reasons for silence.
+pub(super) fn reason(process: &Process) -> String {
+    match &process.contact {
+        Contact::Trouble { kind: Trouble::Slow | Trouble::Timeout, .. } if process.usage.is_stopped => {
+            format!("it was stopped by a signal and does not answer: `kill -CONT {}` continues it", process.key.pid)
+        }
+        contact => contact.reason().unwrap_or("it cannot be reached").to_owned(),
+    }
 }
 
 /// Connects to a target specified as a preview of .NET Core 3.0, without sending anything in a protocol that it does not support.

@@ -19,6 +19,13 @@ fn stopped_and_killed_processes_are_shown_as_such() {
         screen.wait_for("! stopped");
         let shown = screen.wait_for(&format!("kill -CONT {}", program.pid()));
         assert!(!shown.contains("no findings"), "{runtime}: {shown}");
+        let words =
+            format!("process {0} (known): it was stopped by a signal and does not answer: `kill -CONT {0}` continues it", program.pid());
+        let run = |command: &str| Invocation::new([command, &program.pid().to_string()]).run();
+        run("env").assert_refused(1, &words);
+        // This shows what is known without an answer as well.
+        let info = run("info");
+        assert!(info.code == 1 && info.stderr.contains(&words) && info.stdout.contains("stopped"), "{runtime}: {info:?}");
         program.signal(Signal::CONT);
         screen.wait_for("● running");
         screen.keys(ENTER);
