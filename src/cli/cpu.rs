@@ -16,7 +16,7 @@ use super::host::Host;
 use super::print;
 use super::target::{connect_running, display_name};
 use crate::clr::payload::SampleLosses;
-use crate::model::{Counted, CpuTime, Percent, Process, check_extension};
+use crate::model::{Counted, CpuTime, Percent, Process, check_file_name};
 use crate::net::interrupts::Interrupts;
 use crate::session::{CpuError, CpuProfile, CpuRequest, profile_cpu};
 
@@ -27,7 +27,7 @@ const LIVE_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Failure> {
     if let Some(file) = &arguments.file {
-        check_extension(file, "nettrace").map_err(Failure::usage)?;
+        check_file_name(file, "nettrace").map_err(Failure::usage)?;
     }
     let (process, client) = connect_running(host, &arguments.target.target).await?;
     let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;

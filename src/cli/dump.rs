@@ -8,7 +8,7 @@ use super::host::Host;
 use super::print;
 use super::target::{check_supported, connect, display_name, exchange_error, exit_code, target_path};
 use crate::ipc::{CommandCode, DumpFlags, DumpRequest, PerfMapKind};
-use crate::model::{Bytes, check_extension, default_dump_path, reachable_path};
+use crate::model::{Bytes, check_file_name, default_dump_path, reachable_path};
 use crate::session::{self, DumpError};
 
 #[derive(Serialize)]
@@ -25,7 +25,7 @@ struct DumpDocument {
 
 pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Failure> {
     if let Some(path) = &arguments.output_path {
-        check_extension(path, "dmp").map_err(Failure::usage)?;
+        check_file_name(path, "dmp").map_err(Failure::usage)?;
     }
     let (process, client) = connect(host, &arguments.target.target).await?;
     check_supported(&process, CommandCode::GenerateCoreDump)?;

@@ -11,7 +11,7 @@ use super::exit::{Exit, Failure};
 use super::interrupt::interruptible;
 use super::{print, runtime};
 use crate::export::{Finished, JoinCounts, Options, Part};
-use crate::model::{Nanoseconds, SafeText, TraceFormat, check_extension, export_stem};
+use crate::model::{Nanoseconds, SafeText, TraceFormat, check_file_name, export_stem};
 use crate::net::interrupts::Interrupts;
 use crate::session::{Destination, ExportError, Exported, export};
 
@@ -61,8 +61,8 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
     if to_stdout && arguments.output.json {
         return Err(Failure::usage("--json describes the output file: with -o - the export itself is written to stdout"));
     }
-    if let Some(path) = &arguments.output_path {
-        check_extension(path, format.extension()).map_err(Failure::usage)?;
+    if let Some(path) = arguments.output_path.as_ref().filter(|_| !to_stdout) {
+        check_file_name(path, format.extension()).map_err(Failure::usage)?;
     }
     let part = Part { window: from..=to, threads: arguments.thread.iter().copied().collect() };
     let options = Options { format, part, calls: arguments.slices, tasks: arguments.flows, number: 0 };

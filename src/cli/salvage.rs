@@ -9,14 +9,14 @@ use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::interrupt::interruptible;
 use super::print;
-use crate::model::check_extension;
+use crate::model::check_file_name;
 use crate::net::interrupts::Interrupts;
 use crate::session::{OutputFile, SalvageError, salvage};
 
 const NO_RUNDOWN: &str = "the rundown is missing: methods that were compiled before the recording have no names";
 
 pub(super) async fn run(host: &Host, Salvage { files: paths, output: out, names: wants_names }: &Salvage) -> Result<Exit, Failure> {
-    check_extension(out, "nettrace").map_err(Failure::usage)?;
+    check_file_name(out, "nettrace").map_err(Failure::usage)?;
     // Before the file is created, which a signal would leave behind.
     let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
     let (output, mut file) = OutputFile::create(out).map_err(|error| Failure::new(Exit::of_error(error.is_denied()), error))?;

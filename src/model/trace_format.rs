@@ -83,11 +83,15 @@ const EXTENSIONS: [(&str, &[&str]); 12] = [
     ("dmp", &["dmp"]),
 ];
 
-/// Checks that an output file is not named like one of another format, since programs refuse it then. `extension` is that of the format written.
+/// Checks that an output file is not named like one of another format, since programs refuse it then, nor like standard output. `extension` is that
+/// of the format written.
 ///
 /// # Errors
-/// A sentence with the extension to use.
-pub fn check_extension(file: &Path, extension: &str) -> Result<(), String> {
+/// A sentence, with the extension to use.
+pub fn check_file_name(file: &Path, extension: &str) -> Result<(), String> {
+    if file.as_os_str() == "-" {
+        return Err("- would be the name of a file: only `export` writes to standard output".to_owned());
+    }
     let name = file.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let has = |suffix: &str| name.strip_suffix(suffix).is_some_and(|stem| stem.ends_with('.'));
     match EXTENSIONS.into_iter().find(|(suffix, _)| has(suffix)) {
@@ -99,12 +103,12 @@ pub fn check_extension(file: &Path, extension: &str) -> Result<(), String> {
     }
 }
 
-/// Checks the name of a heap file, like [`check_extension`].
+/// Checks the name of a heap file, like [`check_file_name`].
 ///
 /// # Errors
 /// A sentence with the extension to use.
 pub fn check_heap_file(file: &Path) -> Result<(), String> {
-    if is_perfetto_file(file) { Ok(()) } else { check_extension(file, "gcdump") }
+    if is_perfetto_file(file) { Ok(()) } else { check_file_name(file, "gcdump") }
 }
 
 /// Whether a file has an extension of Perfetto traces.
@@ -136,6 +140,8 @@ mod tests {
             ("a.json", "chromium.json", true),
             ("a.json", "nettrace", false),
             ("a.gcdump", "dmp", false),
+            ("-", "nettrace", false),
+            ("./-", "nettrace", true),
             ("a.gcdump", "gcdump", true),
             ("a.perfetto-trace", "gcdump", false),
             // Names that say nothing.
@@ -145,9 +151,9 @@ mod tests {
             ("a.pb.gz", "nettrace", true),
             (".nettrace/a", "folded", true),
         ] {
-            assert_eq!(check_extension(Path::new(name), extension).is_ok(), is_allowed, "{name} {extension}");
+            assert_eq!(check_file_name(Path::new(name), extension).is_ok(), is_allowed, "{name} {extension}");
         }
-        let words = check_extension(Path::new("x/a.nettrace"), "perfetto-trace").unwrap_err();
+        let words = check_file_name(Path::new("x/a.nettrace"), "perfetto-trace").unwrap_err();
         assert_eq!(words, "x/a.nettrace: the format written is not that of .nettrace files; use the extension .perfetto-trace");
     }
 
@@ -155,7 +161,7 @@ mod tests {
     fn default_names_of_all_formats_are_allowed() {
         for format in TraceFormat::ALL {
             let file = format!("a.{}", format.extension());
-            assert_eq!(check_extension(Path::new(&file), format.extension()), Ok(()));
+            assert_eq!(check_file_name(Path::new(&file), format.extension()), Ok(()));
         }
     }
 }

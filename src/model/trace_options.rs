@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::size::{format_size, parse_size};
-use super::{KernelTrace, TraceFormat, check_extension};
+use super::{KernelTrace, TraceFormat, check_file_name};
 use crate::clr::{DEFAULT_PROFILES, Selection, Trigger, parse_event_ids, parse_tracepoints, select};
 use crate::ipc::{Attempt, BufferMb, BufferMode, Capabilities, Downgrade, Rundown, SessionConfig, UserEvents};
 use crate::nettrace::RetentionLimits;
@@ -69,7 +69,7 @@ impl TraceOptions {
             return Err("kernel scheduling is recorded from the start, but a flight recorder keeps only the newest part".to_owned());
         }
         if let Some(file) = self.file.as_deref().filter(|_| self.tracepoints.is_empty()) {
-            check_extension(file, self.extension()).map_err(|wrong| match self.scheduling {
+            check_file_name(file, self.extension()).map_err(|wrong| match self.scheduling {
                 true => format!("{wrong}: kernel scheduling is recorded into a Perfetto trace"),
                 false => format!("{wrong}: the recording can be exported to other formats"),
             })?;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::ipc::{CommandCode, DumpFlags, DumpKind, DumpRequest, TargetPath};
-use crate::model::{Age, Bytes, Process, SafeText, check_extension, has_own_root, reachable_path};
+use crate::model::{Age, Bytes, Process, SafeText, check_file_name, has_own_root, reachable_path};
 
 use super::{Form, Purpose, Question, Subject};
 
@@ -61,7 +61,7 @@ impl Form {
     /// Returns the requested dump, or the invalid field and the reason.
     pub(in crate::app) fn dump_request(&self) -> Result<DumpRequest, (usize, String)> {
         let path = target_path(self.typed(PATH)).map_err(|problem| (PATH, problem))?;
-        check_extension(path.as_str().as_ref(), "dmp").map_err(|wrong| (PATH, format!("{wrong}.")))?;
+        check_file_name(path.as_str().as_ref(), "dmp").map_err(|wrong| (PATH, format!("{wrong}.")))?;
         let also = self.chosen(FLAGS);
         let flags = DumpFlags { crash_report: also & 1 != 0, log: also & 2 != 0, ..DumpFlags::default() };
         Ok(DumpRequest { path, kind: DumpKind::ALL[self.chosen(KIND)], flags })

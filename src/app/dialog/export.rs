@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tui_input::Input;
 
 use crate::app::Now;
-use crate::model::{Span, TraceFormat, check_extension, export_stem};
+use crate::model::{Span, TraceFormat, check_file_name, export_stem};
 
 use super::{Form, Purpose, Question, Reply, Subject};
 
@@ -86,7 +86,7 @@ impl Form {
         if !format.has_parts() && export.span.is_some() {
             return Err((FORMAT, "This format exports a whole file, not a part of it.".to_owned()));
         }
-        check_extension(&destination, format.extension()).map_err(|wrong| (PATH, format!("{wrong}.")))?;
+        check_file_name(&destination, format.extension()).map_err(|wrong| (PATH, format!("{wrong}.")))?;
         Ok(ExportRequest { source: export.source.clone(), destination, format, span: export.span })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::clr::{Trigger, parse_event_ids, parse_provider, parse_tracepoints, profile};
 use crate::ipc::{Capabilities, CommandCode};
-use crate::model::{Process, SafeText, TraceOptions, check_extension, format_size, parse_keep, parse_size};
+use crate::model::{Process, SafeText, TraceOptions, check_file_name, format_size, parse_keep, parse_size};
 
 use super::words::words;
 use super::{Field, Form, Purpose, Question, Subject};
@@ -159,7 +159,7 @@ impl Form {
             }),
             max_size: optional(self, SIZE, &mut wrong, parse_size),
             file: optional(self, FILE, &mut wrong, |text| {
-                check_extension(text.as_ref(), if self.chooses_second(SCHEDULING) { "perfetto-trace" } else { "nettrace" })?;
+                check_file_name(text.as_ref(), if self.chooses_second(SCHEDULING) { "perfetto-trace" } else { "nettrace" })?;
                 Ok(text.into())
             }),
         };

@@ -17,7 +17,7 @@ use super::host::Host;
 use super::print;
 use super::target::{connect_running, display_name, start_error};
 use crate::ipc::BufferMb;
-use crate::model::{Process, check_extension};
+use crate::model::{Process, check_file_name};
 use crate::net::files;
 use crate::net::interrupts::Interrupts;
 use crate::session::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection, OutputError, Unfinished};
@@ -127,7 +127,7 @@ fn check_file(path: &Path, format: CounterFormat) -> Result<(), Failure> {
         CounterFormat::Csv => "csv",
         CounterFormat::Json => "json",
     };
-    check_extension(path, extension).map_err(|wrong| Failure::usage(format!("{wrong}, or another --format")))
+    check_file_name(path, extension).map_err(|wrong| Failure::usage(format!("{wrong} (--format selects text, csv or json)")))
 }
 
 /// Creates the output file.
@@ -157,6 +157,9 @@ mod tests {
             assert_eq!(check_file(Path::new(name), format).is_ok(), is_allowed, "{name} {format:?}");
         }
         let refused = check_file(Path::new("a.csv"), CounterFormat::Text).unwrap_err();
-        assert!(refused.exit == Exit::Usage && refused.error.to_string().ends_with("use the extension .txt, or another --format"));
+        assert!(
+            refused.exit == Exit::Usage
+                && refused.error.to_string().ends_with("use the extension .txt (--format selects text, csv or json)")
+        );
     }
 }
