@@ -63,6 +63,7 @@ impl Producer {
     /// Returns a short status.
     pub fn summary(&self) -> String {
         match (&self.connection, self.sessions.len()) {
+            (Err(why), _) if why.is_empty() => "connecting".to_owned(),
             (Err(_), _) => "no service".to_owned(),
             (Ok(_), count) => Counted(count as u64, "session").to_string(),
         }

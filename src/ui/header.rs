@@ -54,13 +54,13 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
     if watched > 0 && area.width >= 100 {
         pieces.extend([(dot.as_str(), theme.dim), (watching.as_str(), theme.strong), (" watched", theme.dim)]);
     }
-    let producer = state.producer.as_ref().map(|producer| (format!("perfetto {}", producer.summary()), producer.packets()));
+    let producer = state.producer.as_ref().map(|producer| (format!("Perfetto: {}", producer.summary()), producer.packets()));
     let packets = producer
         .as_ref()
-        .map(|(_, counts)| (format!(" {}", Counted(counts.packets, "packet")), format!(" {} DROPPED", Count(counts.dropped))));
+        .map(|(_, counts)| (format!(", {}", Counted(counts.packets, "packet")), format!(", {} DROPPED", Count(counts.dropped))));
     if let (Some((summary, counts)), Some((sent, dropped))) = (&producer, &packets) {
         pieces.extend([(dot.as_str(), theme.dim), (summary.as_str(), theme.text)]);
-        if area.width >= 100 {
+        if area.width >= 100 && counts.packets > 0 {
             pieces.push((sent, theme.dim));
         }
         if counts.dropped > 0 {

@@ -140,7 +140,9 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &TrackedRecording, are
         None => numbers(canvas, tracked, Rect { y, ..area }),
     };
 
-    if let Some(scheduling) = &recording.scheduling {
+    // A recording that has ended no longer waits.
+    if let Some(scheduling) = recording.scheduling.as_ref().filter(|scheduling| tracked.is_active() || **scheduling != Scheduling::Waiting)
+    {
         let style = if matches!(scheduling, Scheduling::Missing(_) | Scheduling::Ended { .. }) { theme.warn } else { theme.dim };
         y += canvas.wrapped(Rect { y, height: area.bottom().saturating_sub(y).min(3), ..area }, &format!("{scheduling}."), style);
     }

@@ -258,22 +258,22 @@ fn dashboard_serves_perfetto_sessions() {
         screen.wait_for("COMMAND");
         screen.keys(&format!("K{}\t\t\x1b[C", program.pid()));
         screen.keys(ENTER);
-        screen.wait_for("perfetto 0 sessions");
+        screen.wait_for("Perfetto: 0 sessions");
         let config = buffer(65_536) + &source("clr-events=exception") + "duration_ms: 60000\n";
         let (recording, file) = traced.record("served", &config);
-        screen.wait_for("perfetto 1 session ");
+        screen.wait_for("Perfetto: 1 session");
         program.carry_out("throw 3");
         screen.keys("K");
         screen.wait_for(&format!(" records known ({})", program.pid()));
         screen.keys(ESC);
         send(recording.id(), Signal::INT);
         ended(recording);
-        screen.wait_for("perfetto 0 sessions");
+        screen.wait_for("Perfetto: 0 sessions");
         traced.assert_no_errors(&file);
         assert_eq!(traced.number(&file, EXCEPTIONS), 3.0);
         // If dn-top quits during a session, the session is finished properly: methods have names.
         let (recording, file) = traced.record("left", &(buffer(65_536) + &source("") + "duration_ms: 60000\n"));
-        screen.wait_for("perfetto 1 session ");
+        screen.wait_for("Perfetto: 1 session");
         program.carry_out("spend 500");
         screen.quit();
         assert!(!traced.query().contains("dotnet "));

@@ -162,7 +162,9 @@ pub(super) fn producer(state: &mut State, ticket: Ticket, report: ProducerReport
         ProducerReport::Progress { .. } => None,
         ProducerReport::Ended { packets, .. } => Some(if packets.dropped > 0 { Level::Warning } else { Level::Success }),
     };
-    let text = level.map(|level| (level, format!("Perfetto: {report}").replace("\n  ", " · ")));
+    // Why the service cannot be reached begins with its name.
+    let subject = if matches!(report, ProducerReport::Waiting(_)) { "" } else { "Perfetto: " };
+    let text = level.map(|level| (level, format!("{subject}{report}").replace("\n  ", " · ")));
     producer.take(report);
     let sentences = producer.sentences();
     if let Some(Overlay::Form(form)) = state.dialog_mut() {

@@ -196,7 +196,10 @@ fn perfetto_producer_is_served_and_its_status_shown() {
     app.press("K");
     let shown = |app: &TestApp| form(app).effects().join(" ");
     assert_eq!(shown(&app), "Connecting to the tracing service. No session has recorded the data source dotnet so far.");
+    let summary = |app: &TestApp| app.state.producer.as_ref().unwrap().summary();
+    assert_eq!(summary(&app), "connecting");
     report(&mut app, ProducerReport::Waiting("no \u{1b}service".into()));
+    assert_eq!((summary(&app).as_str(), app.last_toast().as_str()), ("no service", "no \u{fffd}service; trying again"));
     assert!(shown(&app).starts_with("no \u{fffd}service. dn-top retries."), "{}", shown(&app));
     report(&mut app, ProducerReport::Connected("/run/p".into()));
     let processes = vec!["Web (42)".into()];
