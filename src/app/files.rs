@@ -30,6 +30,8 @@ pub struct OpenFile {
     pub mark: Option<i64>,
     /// The range read last; `None` for the whole file.
     pub(super) read: Option<Span>,
+    /// `mark` and `cursor` of that range.
+    ends_read: (Option<i64>, Option<i64>),
     /// Events over the whole duration, once the file has been read.
     pub(super) events: Option<Timeline>,
     /// The read in progress; `None` if the file has to be read again.
@@ -51,6 +53,7 @@ impl OpenFile {
             cursor: None,
             mark: None,
             read: None,
+            ends_read: (None, None),
             events: None,
             ticket: None,
         }
@@ -142,6 +145,16 @@ impl OpenFile {
         if self.span() != before {
             self.ticket = None;
         }
+    }
+
+    /// Records that the shown range has been read.
+    pub(super) fn range_read(&mut self) {
+        (self.read, self.ends_read) = (self.span(), (self.mark, self.cursor));
+    }
+
+    /// Returns to the range read last, whose contents are still shown.
+    pub(super) fn restore_range(&mut self) {
+        (self.mark, self.cursor) = self.ends_read;
     }
 
     pub(super) fn reset_range(&mut self) {

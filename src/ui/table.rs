@@ -79,10 +79,12 @@ fn empty(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) {
     if !state.list.is_loaded() {
         lines.push(("Looking for .NET processes …".to_owned(), theme.dim));
     } else if !state.list.filter().is_empty() {
-        let columns = Column::FILTERED.map(Column::title);
+        let files = state.shows_files();
+        let columns = Column::FILTERED.map(|column| if files { column.title_for_files() } else { column.title() });
+        let noun = if files { "file" } else { "process" };
         let problem = state.list.filter().unknown_column(&columns);
         lines.push(problem.map_or_else(
-            || (format!("No process matches \"{}\".", state.list.filter().as_str()), theme.text),
+            || (format!("No {noun} matches \"{}\".", state.list.filter().as_str()), theme.text),
             |problem| (problem, theme.warn),
         ));
         lines.push(("Esc clears the filter.".to_owned(), theme.dim));

@@ -76,6 +76,15 @@ impl Column {
         self.heading().0
     }
 
+    /// Returns the title in the list of recorded files.
+    pub fn title_for_files(self) -> &'static str {
+        match self {
+            Self::Memory => "SIZE",
+            Self::Command => "FILE",
+            _ => self.title(),
+        }
+    }
+
     /// Returns the title for a column of this width.
     pub(super) fn title_within(self, width: u16) -> &'static str {
         match self {

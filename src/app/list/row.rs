@@ -48,7 +48,9 @@ impl Row {
         let texts = Column::FILTERED.map(|column| (column, column.text(self)));
         // A recording matches even if the state column shows something else.
         let recording = (Column::State, if self.recording { "recording".into() } else { "".into() });
-        let fields: Vec<_> = texts.iter().chain([&recording]).map(|(column, text)| Field::text(column.title(), text)).collect();
+        let path = Field::text(Column::Command.title_for_files(), &self.process.command_line);
+        let fields: Vec<_> =
+            texts.iter().chain([&recording]).map(|(column, text)| Field::text(column.title(), text)).chain([path]).collect();
         filter.passes(&fields)
     }
 

@@ -66,11 +66,13 @@ impl List for ProcessTable<'_> {
         let direction = if sort.descending { Direction::Descending } else { Direction::Ascending };
         let heading = |(part, slot): &(Part, Slot)| {
             let (title, fit) = match part {
-                Part::Fact(Column::Memory) if self.state.shows_files() => ("SIZE", Fit::Right),
                 // In the narrowest terminals, the state is shown by signs only.
                 Part::Fact(Column::State) if is_narrow(slot) => ("ST", Fit::Left),
                 Part::Fact(Column::Pid) => (Column::Pid.title(), Fit::Id),
-                Part::Fact(column) => (column.title_within(slot.width), if column.is_right_aligned() { Fit::Right } else { Fit::Left }),
+                Part::Fact(column) => {
+                    let title = if self.state.shows_files() { column.title_for_files() } else { column.title_within(slot.width) };
+                    (title, if column.is_right_aligned() { Fit::Right } else { Fit::Left })
+                }
                 Part::Trend => ("", Fit::Left),
             };
             let sorted = (*part == Part::Fact(sort.column)).then_some(direction);

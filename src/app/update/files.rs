@@ -159,11 +159,14 @@ pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<Fil
     file.progress = None;
     let contents = match result {
         Ok(contents) => contents,
-        Err(trouble) => return state.notify(Level::Error, trouble),
+        Err(trouble) => {
+            file.restore_range();
+            return state.notify(Level::Error, trouble);
+        }
     };
     let FileContents { analysis, bytes, end, duration, complete, trouble } = contents;
     file.complete = Some(complete);
-    file.read = file.span();
+    file.range_read();
     if file.span().is_none() {
         file.end = Some(end);
         file.events = Some(analysis.snapshot.rates.events.clone());

@@ -381,7 +381,12 @@ fn copyable(state: &State) -> Vec<CopyItem> {
             add("pid in container", process.ns_pid.to_string());
         }
         add("name", process.name.to_string());
-        add("command line", process.command_line.to_string());
+        // That of a file is its path, which is already in the list if it is a recording.
+        match (state.shows_files(), state.shown_recording()) {
+            (false, _) => add("command line", process.command_line.to_string()),
+            (true, None) => add("file", process.command_line.to_string()),
+            (true, Some(_)) => {}
+        }
         add("socket", process.socket.as_ref().map(|path| sanitize(&path.to_string_lossy())).unwrap_or_default());
         add("container", process.container.as_deref().unwrap_or_default().to_owned());
         add("reason", process.contact.reason().unwrap_or_default().to_owned());

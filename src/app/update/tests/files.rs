@@ -1,6 +1,6 @@
 use crate::app::action::Context;
 use crate::app::test_app::{TestApp, contents, options, recording, sample_processes, trace_file};
-use crate::app::{Column, Effect, Focus, Msg, Options, RowKind, Sort, Tab, Ticket};
+use crate::app::{Column, Effect, Focus, Msg, Options, Overlay, Pick, RowKind, Sort, Tab, Ticket};
 use crate::model::{FileKind, Outcome, Phase, Span, StoppedBy};
 use crate::ui::tests::analysis::{empty, scripted};
 use crate::ui::tests::scenes::opened;
@@ -32,6 +32,34 @@ fn files_are_read_at_startup() {
     app.send(Msg::FileRead { ticket, result: Err("/x/a cannot be read\u{1b}".into()) });
     assert_eq!(app.last_toast(), "/x/a cannot be read\u{fffd}");
     assert_eq!(app.state.open_file().unwrap().condition().2, "unreadable");
+}
+
+/// The shown figures must be those of the shown range.
+#[test]
+fn range_that_cannot_be_read_is_not_shown() {
+    let mut app = opened(120, 40);
+    app.press("b[");
+    let (ticket, span) = read_request(&mut app);
+    app.send(Msg::FileRead { ticket, result: Ok(contents(scripted())) });
+    assert_eq!(app.state.open_file().unwrap().span(), span);
+    app.press("[");
+    let (ticket, next) = read_request(&mut app);
+    assert_ne!(next, span);
+    app.send(Msg::FileRead { ticket, result: Err("/x/a cannot be opened".into()) });
+    assert_eq!(app.state.open_file().unwrap().span(), span);
+    assert_eq!(app.take_effects(), [], "it is not read again");
+}
+
+/// A file has a path, not a command line.
+#[test]
+fn files_are_filtered_and_copied_by_path() {
+    let mut app = TestApp::with(Options { files: vec![trace_file("/x/b"), trace_file("/y/a")], ..options() }, 120, 40);
+    app.press("⎋/file:/x⏎");
+    assert_eq!(app.selected_name(), "b");
+    app.press("y");
+    let Some(Overlay::List(_, Pick::Copy(items))) = &app.state.overlay else { panic!("no menu") };
+    assert!(items.iter().any(|item| item.text == "/x/b"), "{items:?}");
+    assert!(items.iter().all(|item| item.label != "command line"), "{items:?}");
 }
 
 #[test]
