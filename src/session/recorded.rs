@@ -97,6 +97,9 @@ impl Pass {
     pub fn trouble(&self) -> Option<String> {
         let words = match &self.ending {
             Ending::Complete => return None,
+            Ending::Truncated { complete_bytes, trailing_bytes: 0 } => {
+                format!("cut off after the last complete block at byte {complete_bytes}")
+            }
             Ending::Truncated { complete_bytes, trailing_bytes } => {
                 format!("cut off: {:#} after the last complete block at byte {complete_bytes}", Counted(*trailing_bytes, "byte"))
             }
@@ -288,7 +291,12 @@ mod tests {
         let mut encoder = Encoder::new(TraceHeader::default());
         encoder.flush();
         let whole = encoder.take();
-        for (rest, words) in [(&[5][..], "cut off: 1 byte after the last"), (&[5, 5], "cut off: 2 bytes after the last")] {
+        let cases = [
+            (&[][..], "cut off after the last complete block at byte "),
+            (&[5], "cut off: 1 byte after the last"),
+            (&[5, 5], "cut off: 2 bytes after the last"),
+        ];
+        for (rest, words) in cases {
             std::fs::write(&path, [&whole, rest].concat()).unwrap();
             let trouble = RecordedFile::open(&path).unwrap().read(&mut NullSink).unwrap().trouble().unwrap();
             assert!(trouble.starts_with(words), "{trouble}");
