@@ -196,7 +196,7 @@ impl State {
                 };
                 let title = match purpose {
                     FileUse::Open => "Open a recorded file or a heap file",
-                    FileUse::Compare => "Compare with",
+                    FileUse::Compare => "Compare with (\"before\")",
                 };
                 Draft { title: title.to_owned(), width: 104, lines: 3, detail: Box::new(detail), table, names: "NAME" }
             }

@@ -80,16 +80,26 @@ fn heading(state: &State, comparison: &Comparison) -> Vec<Line> {
     let shown = (shown.as_ref().map(|(name, _)| name), shown.as_ref().map(|(_, range)| range));
     let (before, after) = if comparison.swapped { (shown, chosen) } else { (chosen, shown) };
     let room = state.tab_body().map_or(0, |body| body.width.saturating_sub(2));
-    vec![side("before", before, room), side("after ", after, room)]
+    // The times of methods are then missing on one side.
+    let lacks = |one: Option<&ComparedRange>, other: Option<&ComparedRange>| {
+        one.is_some_and(|one| !has_samples(one)) && other.is_some_and(has_samples)
+    };
+    let (no_before, no_after) = (lacks(before.1, after.1), lacks(after.1, before.1));
+    vec![side("before", before, no_before, room), side("after ", after, no_after, room)]
+}
+
+fn has_samples(range: &ComparedRange) -> bool {
+    [false, true].into_iter().any(|waiting| !range.analysis.profile(waiting).is_empty())
 }
 
 /// Formats a compared range in a line of `room` columns; the file name is shortened if the line does not fit.
-fn side(label: &str, (name, range): (Option<&SafeText>, Option<&ComparedRange>), room: u16) -> Line {
+fn side(label: &str, (name, range): (Option<&SafeText>, Option<&ComparedRange>), lacks_samples: bool, room: u16) -> Line {
     let mut line = vec![(format!("{label}  "), Role::Dim)];
     if let Some(ComparedRange { range, complete, analysis }) = range {
         line.push((format!("   {range}"), Role::Dim));
         let dropped = analysis.snapshot.totals.dropped;
         line.extend((dropped > 0).then(|| (format!("   {} dropped", Count(dropped)), Role::Bad)));
+        line.extend(lacks_samples.then(|| ("   no samples".to_owned(), Role::Warning)));
         line.extend((!complete).then(|| ("   incomplete".to_owned(), Role::Warning)));
     }
     let used: u16 = line.iter().map(|(text, _)| width(text)).sum();

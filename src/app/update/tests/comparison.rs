@@ -36,6 +36,16 @@ fn empty(app: &TestApp) -> String {
 }
 
 #[test]
+fn missing_samples_of_one_side_are_noted() {
+    let mut app = comparing(120, 40, "↓↓");
+    app.press("⏎");
+    let (ticket, _) = read_request(&mut app);
+    answer(&mut app, ticket, crate::ui::tests::analysis::empty());
+    let (heading, _) = shown(&app);
+    assert!(heading[0].ends_with("   no samples") && !heading[1].contains("no samples"), "{heading:?}");
+}
+
+#[test]
 fn another_file_is_compared_with_the_open_one() {
     let mut app = comparing(120, 40, "↓↓");
     app.press("⏎");
