@@ -173,8 +173,8 @@ impl HealthIssue {
             Self::CpuWait => {
                 let cpu = cpu?;
                 let others = cpu.others().map(|others| format!(" (others use {others:.1} CPUs)")).unwrap_or_default();
-                let text = format!("waits for CPU {} of the time{others}", Percent(cpu.wait_share()?));
-                let finding = finding(Tab::Slowdown, text, "its threads are ready to run but get no CPU", "");
+                let text = format!("runnable threads wait for a CPU {} of the time{others}", Percent(cpu.wait_share()?));
+                let finding = finding(Tab::Slowdown, text, "they are ready to run but get no CPU", "");
                 (cpu_wait_excess(&cpu, thresholds)?, Finding { live: CPU_ADVICE, ..finding })
             }
         };

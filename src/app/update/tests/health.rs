@@ -152,7 +152,7 @@ fn cpu_throttling_and_cpu_wait_are_issues() {
     assert_eq!(found(1000, Some(100), 1100, 50, 12), [], "24 % of periods");
     assert_eq!(found(1000, Some(3800), 1100, 9, 9), [], "too few periods, and no other process is to blame");
     assert_eq!(found(20, Some(10), 900, 50, 49), [], "something else in its group is throttled");
-    let busy = "waits for CPU 75 % of the time (others use 1.8 CPUs)".to_owned();
+    let busy = "runnable threads wait for a CPU 75 % of the time (others use 1.8 CPUs)".to_owned();
     assert_eq!(found(1000, Some(3000), 10_000, 0, 0), [(HealthIssue::CpuWait, busy)]);
     assert_eq!(found(9000, Some(27_000), 9_900, 0, 0), [], "it wants more CPUs than there are, and nothing else does");
     assert_eq!(found(50, Some(300), 10_000, 0, 0), [], "it is rarely ready to run");
