@@ -20,6 +20,9 @@ use crate::sorting::CompactSort;
 const MIN_RETRY_DELAY: Duration = Duration::from_secs(10);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(300);
 
+/// Number of consecutive reports without an issue after which it is over. When a session restarts, its first reports lack some figures.
+const MAX_MISSED: u32 = 5;
+
 /// A report from a session.
 type Published = (Arc<CountersSnapshot>, Option<CpuUse>);
 
@@ -38,6 +41,8 @@ pub struct Watch {
     pub cpu: Option<CpuUse>,
     /// Current issues with their findings and when each was first seen, the worst first.
     health_issues: Vec<(HealthIssue, Finding, Duration)>,
+    /// When each issue that is not over was first seen, and the number of reports since it was last seen.
+    seen: Vec<(HealthIssue, Duration, u32)>,
     ticket: Ticket,
     /// The latest report while the display is frozen.
     pending: Option<Published>,
@@ -86,10 +91,16 @@ impl Watch {
     }
 
     fn show(&mut self, (counters, cpu): Published, thresholds: &Thresholds, now: Duration) {
-        let before = std::mem::take(&mut self.health_issues);
-        let since = |issue| before.iter().find(|(other, ..)| *other == issue).map_or(now, |(.., since)| *since);
-        let issues = health_issues(&counters, cpu, thresholds).into_iter();
-        self.health_issues = issues.map(|(issue, finding)| (issue, finding, since(issue))).collect();
+        self.seen.iter_mut().for_each(|(.., missed)| *missed += 1);
+        self.health_issues.clear();
+        for (issue, finding) in health_issues(&counters, cpu, thresholds) {
+            let before = self.seen.iter().find(|(other, ..)| *other == issue).map(|(_, since, _)| *since);
+            let since = before.unwrap_or(now);
+            self.seen.retain(|(other, ..)| *other != issue);
+            self.seen.push((issue, since, 0));
+            self.health_issues.push((issue, finding, since));
+        }
+        self.seen.retain(|(.., missed)| *missed <= MAX_MISSED);
         (self.counters, self.cpu) = (Some(counters), cpu);
     }
 }
@@ -120,6 +131,7 @@ impl Watches {
                 counters: None,
                 cpu: None,
                 health_issues: Vec::new(),
+                seen: Vec::new(),
                 ticket,
                 pending: None,
             }),
