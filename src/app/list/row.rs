@@ -29,16 +29,19 @@ pub struct Row {
 impl Row {
     /// Returns the health issue, if the process is watched and has no more serious condition.
     pub fn issue(&self) -> Option<HealthIssue> {
-        let is_reachable = self.exited_at.is_none()
-            && !self.is_stopped()
-            && self.process.contact == Contact::Ok
-            && self.process.run_state != RunState::Suspended;
+        let is_reachable = self.exited_at.is_none() && !self.is_stopped() && self.process.contact == Contact::Ok && !self.is_suspended();
         self.watch.filter(|_| is_reachable)?.issue
     }
 
     /// Whether a signal has stopped the process.
     pub fn is_stopped(&self) -> bool {
         self.process.usage.is_stopped && self.exited_at.is_none()
+    }
+
+    /// Whether the process waits at startup to be resumed.
+    pub fn is_suspended(&self) -> bool {
+        let is_reached = self.exited_at.is_none() && !self.is_stopped() && self.process.contact == Contact::Ok;
+        is_reached && self.process.run_state == RunState::Suspended
     }
 
     pub(super) fn passes(&self, filter: &Filter) -> bool {
@@ -59,14 +62,15 @@ impl Row {
         self.condition().2
     }
 
-    /// Returns the sign of the state, its role, and one word. A health issue takes precedence over recording.
+    /// Returns the sign of the state, its role, and one word. A health issue takes precedence over recording, and so does
+    /// suspension, which only the user ends.
     pub(super) fn condition(&self) -> (Sign, Role, &'static str) {
         if let Some(issue) = self.issue() {
             return (Sign::Trouble, Role::Bad, issue.label());
         }
         let is_reached = self.exited_at.is_none() && !self.is_stopped();
         match self.process.contact {
-            _ if is_reached && self.recording => (Sign::Recording, Role::Recording, "recording"),
+            _ if is_reached && self.recording && !self.is_suspended() => (Sign::Recording, Role::Recording, "recording"),
             Contact::Ok
                 if is_reached && self.process.run_state != RunState::Suspended && self.watch.is_some_and(|watch| !watch.automatic) =>
             {

@@ -146,7 +146,8 @@ impl ProcessTable<'_> {
             Column::State => {
                 let file = self.state.files.iter().find(|file| file.key == process.key);
                 let (sign, role, word) = file.map_or_else(|| row.condition(), OpenFile::condition);
-                let recording = (row.recording && row.issue().is_some()).then_some((Sign::Recording, Role::Recording));
+                let recording =
+                    (row.recording && (row.issue().is_some() || row.is_suspended())).then_some((Sign::Recording, Role::Recording));
                 let signs = recording.into_iter().chain([(sign, role)]).collect();
                 Cell::Signed(signs, if is_narrow(slot) { "" } else { word }.into(), role)
             }

@@ -358,4 +358,6 @@ fn overview_separates_the_state_from_findings() {
     let state = app.state.overview().unwrap().facts.into_iter().find(|fact| fact.label == "State").unwrap();
     assert_eq!((app.state.selected().unwrap().word(), state.value.as_str(), state.role), ("GC time", "running", Role::Good));
     assert_eq!(app.state.advice_without_findings(), ["F: find out why it is slow", "D: what every thread is doing"]);
+    let row = app.state.selected().unwrap();
+    assert_eq!((row.recording, row.word()), (true, "suspended"), "a recording does not resume it");
 }
