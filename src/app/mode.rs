@@ -5,12 +5,14 @@ use std::time::Duration;
 use tui_input::Input;
 
 use super::Now;
-use crate::model::Process;
+use crate::model::{Process, ProcessKey};
 
 #[derive(Debug)]
 pub struct Line {
     pub purpose: LinePurpose,
     pub input: Input,
+    /// The process that was selected when typing began.
+    pub selected: Option<ProcessKey>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

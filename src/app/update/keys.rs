@@ -78,7 +78,7 @@ fn line_input(state: &mut State) -> Option<&mut tui_input::Input> {
 
 /// Applies the edited text immediately.
 fn typed(state: &mut State) {
-    if let Some(Line { purpose, input }) = &state.line {
+    if let Some(Line { purpose, input, .. }) = &state.line {
         let (purpose, text) = (*purpose, input.value().to_owned());
         return apply(state, purpose, &text);
     }
@@ -120,3 +120,9 @@ pub(in crate::app) fn clear_line(state: &mut State) {
         apply(state, line.purpose, "");
     }
 }
+        // A filter given up while it is typed leaves no other process selected.
+        if line.purpose == LinePurpose::Filter
+            && let Some(key) = line.selected
+        {
+            state.list.select(key);
+        }

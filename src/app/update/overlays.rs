@@ -28,7 +28,8 @@ pub(in crate::app) fn cancel(state: &mut State) {
 /// Starts typing a filter.
 pub(in crate::app) fn filter(state: &mut State) {
     let filter = state.overlay.as_mut().and_then(Overlay::filter);
-    state.line = filter.map(|filter| Line { purpose: LinePurpose::Overlay, input: Input::new(filter.as_str().to_owned()) });
+    let input = filter.map(|filter| Input::new(filter.as_str().to_owned()));
+    state.line = input.map(|input| Line { purpose: LinePurpose::Overlay, input, selected: None });
 }
 
 /// Accepts the selected row of a list.

@@ -313,7 +313,7 @@ pub(in crate::app) fn sort_by_adjacent_column(state: &mut State, to: Neighbor) {
 }
 
 fn type_line(state: &mut State, purpose: LinePurpose, text: String) {
-    state.line = Some(Line { purpose, input: Input::new(text) });
+    state.line = Some(Line { purpose, input: Input::new(text), selected: state.list.selected() });
 }
 
 /// Pauses or resumes the display.

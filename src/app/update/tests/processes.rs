@@ -337,6 +337,18 @@ fn stopped_process_is_shown_as_stopped() {
 }
 
 #[test]
+fn filter_given_up_while_typed_keeps_the_selection() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("↓↓");
+    let before = app.selected_name();
+    app.press("/no␣such⎋");
+    assert_eq!(app.selected_name(), before);
+    let other = app.state.list.rows().iter().find(|row| *row.process.name != *before).unwrap().process.name.to_string();
+    app.press(&format!("/{other}⏎⎋"));
+    assert_ne!(app.selected_name(), before, "an accepted filter selects what it leaves");
+}
+
+#[test]
 fn suspended_process_is_shown_with_what_to_do() {
     let mut app = TestApp::populated(120, 40);
     let suspended = sample_processes().into_iter().find(|process| process.run_state == RunState::Suspended).unwrap();
@@ -346,6 +358,8 @@ fn suspended_process_is_shown_with_what_to_do() {
     let recording = Recording { key: suspended.key, ..recording(1, 5, Phase::Starting) };
     app.send(Msg::Recording(Box::new(recording)));
     assert_eq!(notice(&app), "Suspended at startup: R resumes it.");
+    let row = app.state.selected().unwrap();
+    assert_eq!((row.recording, row.word()), (true, "suspended"), "a recording does not resume it");
 }
 
 /// The State is that of the process; what was found is in the findings.
@@ -358,6 +372,4 @@ fn overview_separates_the_state_from_findings() {
     let state = app.state.overview().unwrap().facts.into_iter().find(|fact| fact.label == "State").unwrap();
     assert_eq!((app.state.selected().unwrap().word(), state.value.as_str(), state.role), ("GC time", "running", Role::Good));
     assert_eq!(app.state.advice_without_findings(), ["F: find out why it is slow", "D: what every thread is doing"]);
-    let row = app.state.selected().unwrap();
-    assert_eq!((row.recording, row.word()), (true, "suspended"), "a recording does not resume it");
 }
