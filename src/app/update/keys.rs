@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
 
 use crate::analysis::Filter;
-use crate::app::action::{Action, Context, Entry, Status, TABLE};
+use crate::app::action::{Action, Context, Entry, Status, TABLE, entry};
 use crate::app::dialog::{Overlay, Pick, Reader};
 use crate::app::toast::Level;
 use crate::app::{Effect, Line, LinePurpose, State, typing};
@@ -24,6 +24,10 @@ pub(in crate::app) fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
     match state.options.keys.lookup(context, event) {
         Some(action) => return perform(state, action, digit),
         None => {
+            if let Some(action) = menu_action(state, event) {
+                state.overlay = None;
+                return perform(state, action, None);
+            }
             // As in some shells, Right accepts the suggested completion.
             if event.code == KeyCode::Right
                 && let Some(Overlay::Form(form)) = &mut state.overlay
@@ -37,6 +41,15 @@ pub(in crate::app) fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
         }
     }
     Vec::new()
+}
+
+/// Returns the action of the menu with this key, which the menu shows.
+fn menu_action(state: &State, event: &KeyEvent) -> Option<Action> {
+    if state.context().is_text() {
+        return None;
+    }
+    let Some(Overlay::List(_, Pick::Actions(_))) = &state.overlay else { return None };
+    Pick::ACTIONS.into_iter().find(|action| state.options.keys.of(entry(*action)).iter().any(|key| key.matches(event)))
 }
 
 pub(in crate::app) fn paste(state: &mut State, text: &str) {
@@ -118,11 +131,11 @@ fn apply(state: &mut State, purpose: LinePurpose, text: &str) {
 pub(in crate::app) fn clear_line(state: &mut State) {
     if let Some(line) = state.line.take() {
         apply(state, line.purpose, "");
-    }
-}
         // A filter given up while it is typed leaves no other process selected.
         if line.purpose == LinePurpose::Filter
             && let Some(key) = line.selected
         {
             state.list.select(key);
         }
+    }
+}

@@ -1,5 +1,5 @@
 use crate::app::test_app::{TestApp, process};
-use crate::app::{Effect, Field, Form, JobResult, Msg, Overlay, Pick};
+use crate::app::{Effect, Field, Form, JobResult, Msg, Overlay, Pick, Purpose};
 use crate::ipc::{ClientData, Command, EnvironmentName, EnvironmentValue, RuntimeVersion, TargetPath};
 use crate::model::{Process, RunState};
 
@@ -95,6 +95,19 @@ fn invalid_form_input_is_reported_and_not_sent() {
 #[test]
 fn unavailable_menu_action_reports_the_reason() {
     let suspended = Process { run_state: RunState::Suspended, ..process(42, "Web") };
+#[test]
+fn keys_shown_in_the_action_menu_work_in_it() {
+    let mut app = single_process("9.0.0");
+    app.press("ad");
+    assert!(matches!(form(&app).purpose, Purpose::Dump(_)));
+    app.press("⎋aR");
+    assert!(app.state.overlay.is_none());
+    assert!(app.last_toast().contains("is not suspended at startup"), "{:?}", app.toast_texts());
+    // While a filter is typed, they are its text.
+    app.press("a/d");
+    assert!(matches!(app.state.overlay, Some(Overlay::List(_, Pick::Actions(_)))));
+}
+
     let old = Process { runtime: Some(RuntimeVersion::new("5.0.0")), ..process(42, "Web") };
     for (process, action, reason) in [
         (old.clone(), 4, "needs .NET 6"),
