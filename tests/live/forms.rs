@@ -221,7 +221,7 @@ fn a_variable_is_set_from_the_dashboard() {
         screen.keys(&DOWN.repeat(4));
         screen.keys(ENTER);
         screen.wait_for("Set a variable · known");
-        screen.keys(&format!("{TAB}DN_TOP_PROOF{TAB}from the form{TAB}y{ENTER}"));
+        screen.keys(&format!("DN_TOP_PROOF{TAB}from the form{TAB}y{ENTER}"));
         screen.wait_for("set variable done");
         let environment = Invocation::new(["env", &program.pid().to_string(), "--json"]).run().json();
         let found = environment["variables"].as_array().unwrap().iter().find(|variable| variable["name"] == "DN_TOP_PROOF");

@@ -122,7 +122,8 @@ impl Form {
     ) -> Self {
         let mut form =
             Self { subject, purpose, title, buttons, effects, questions, focus: Field::Button(0), pressed_once: false, problem: None };
-        if !form.is_dangerous() && !form.questions.is_empty() {
+        // A change has no default: it cannot be requested before its fields are filled in, and its buttons are entered at the harmless one.
+        if (!form.is_dangerous() || matches!(form.purpose, Purpose::Control(_))) && !form.questions.is_empty() {
             form.focus = Field::Question(0);
         }
         form

@@ -56,7 +56,7 @@ pub(crate) const SCENES: [Scene; 111] = [
     ("choose-keywords", |w, h| keyed(w, h, "O⇥⌃p⏎↓␣↓↓␣")),
     ("wrong-answers", wrong_answers),
     ("act", |w, h| keyed(w, h, "a↓↓↓↓")),
-    ("set-variable", |w, h| keyed(w, h, "a↓↓↓↓⏎⇥NAME⇥")),
+    ("set-variable", |w, h| keyed(w, h, "a↓↓↓↓⏎NAME⇥")),
     ("run", |w, h| keyed(w, h, "aG⏎dotnet␣app.dll")),
     ("run-output", ran),
     ("port", |w, h| keyed(w, h, "P")),

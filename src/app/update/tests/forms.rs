@@ -49,12 +49,15 @@ fn control_forms_default_to_no_and_send_their_command() {
         app.press("a");
         app.press(down);
         app.press("⏎");
+        assert_eq!(form(&app).focus, Field::Question(0), "nothing can be requested before a field is filled in");
+        answers.iter().for_each(|_| app.press("⏎"));
         assert_eq!(form(&app).focus, Field::Button(0), "no is the default");
         app.press("⏎");
+        assert!(app.state.overlay.is_none());
         assert_eq!(app.take_effects(), []);
         app.press("a");
         app.press(down);
-        app.press("⏎⇥");
+        app.press("⏎");
         fill(&mut app, answers);
         app.press("y⏎");
         let effects = app.take_effects();
@@ -79,7 +82,7 @@ fn invalid_form_input_is_reported_and_not_sent() {
         let mut app = single_process("9.0.0");
         app.press("a");
         app.press(down);
-        app.press("⏎⇥");
+        app.press("⏎");
         fill(&mut app, answers);
         // Move to the buttons from the current field.
         while !matches!(form(&app).focus, Field::Button(_)) {
@@ -93,9 +96,6 @@ fn invalid_form_input_is_reported_and_not_sent() {
 }
 
 #[test]
-fn unavailable_menu_action_reports_the_reason() {
-    let suspended = Process { run_state: RunState::Suspended, ..process(42, "Web") };
-#[test]
 fn keys_shown_in_the_action_menu_work_in_it() {
     let mut app = single_process("9.0.0");
     app.press("ad");
@@ -108,6 +108,9 @@ fn keys_shown_in_the_action_menu_work_in_it() {
     assert!(matches!(app.state.overlay, Some(Overlay::List(_, Pick::Actions(_)))));
 }
 
+#[test]
+fn unavailable_menu_action_reports_the_reason() {
+    let suspended = Process { run_state: RunState::Suspended, ..process(42, "Web") };
     let old = Process { runtime: Some(RuntimeVersion::new("5.0.0")), ..process(42, "Web") };
     for (process, action, reason) in [
         (old.clone(), 4, "needs .NET 6"),
@@ -158,7 +161,7 @@ fn buttons_and_questions_can_be_clicked() {
 #[test]
 fn the_action_log_can_be_copied_and_outlives_the_process() {
     let mut app = single_process("9.0.0");
-    app.press("a↓↓↓↓⏎⇥");
+    app.press("a↓↓↓↓⏎");
     fill(&mut app, &["PASSWORD_FILE", "hunter2"]);
     app.press("y⏎");
     let effects = app.take_effects();
