@@ -51,6 +51,9 @@ const SCHEDULING_OPTIONS: &[(&str, &str)] = &[
     ("do not record", "events of .NET alone, in a .nettrace file"),
     ("record", "which threads ran when, by Perfetto's tracing service; one .perfetto-trace with both"),
 ];
+/// Names of the file if none is given, without and with kernel scheduling.
+const FILE_NAMES: [&str; 2] =
+    ["NAME_PID_date_time.nettrace in the current folder if empty", "NAME_PID_date_time.perfetto-trace in the current folder if empty"];
 const FULL_OPTIONS: &[(&str, &str)] =
     &[("drop events", "losses are counted"), ("stall the target", "no loss; a slow reader blocks the process")];
 
@@ -94,7 +97,7 @@ impl Form {
                 options.flight.map(|keep| keep.span.map_or_else(|| format_size(keep.bytes), time)).unwrap_or_default(),
                 "flight recorder: keep the last 64MB or 5m; everything if empty",
             ),
-            Question::text("File", "", "NAME_PID_date_time.nettrace in the current folder if empty"),
+            Question::text("File", "", FILE_NAMES[0]),
             Question::choice("Scheduling", SCHEDULING_OPTIONS, usize::from(options.scheduling)),
             Question::text(
                 "Tracepoints",
@@ -220,7 +223,9 @@ impl Form {
             _ => return,
         }
         self.refuse(&OF_STREAMS, NO_STREAM, self.answer(TRACEPOINTS).is_some());
-        self.refuse(&NOT_WITH_SCHEDULING, WITH_SCHEDULING, self.chooses_second(SCHEDULING));
+        let with_scheduling = self.chooses_second(SCHEDULING);
+        self.refuse(&NOT_WITH_SCHEDULING, WITH_SCHEDULING, with_scheduling);
+        self.questions[FILE].about = FILE_NAMES[usize::from(with_scheduling)];
         let (options, wrong) = self.read();
         for (at, question) in self.questions.iter_mut().enumerate() {
             question.problem = wrong.iter().find(|(other, _)| *other == at).map(|(_, problem)| problem.clone());

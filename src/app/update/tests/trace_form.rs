@@ -190,6 +190,7 @@ fn kernel_scheduling_excludes_flight_recorder_and_tracepoints() {
     assert!(form(&app).help(3)[0].contains("one .perfetto-trace with both"), "{:?}", form(&app).help(3));
     let refused = |app: &TestApp| (0..14).filter(|&at| form(app).questions[at].refused.is_some()).collect::<Vec<_>>();
     assert_eq!(refused(&app), [10, 13]);
+    assert_eq!(form(&app).questions[11].about, "NAME_PID_date_time.perfetto-trace in the current folder if empty");
     assert_eq!(form(&app).command_line(), Some("dn-top trace 42 --profile dotnet-common --profile cpu --kernel"));
     app.press("⌃⏎");
     assert!(requested_options(&mut app).scheduling);
@@ -207,6 +208,7 @@ fn kernel_scheduling_excludes_flight_recorder_and_tracepoints() {
     assert_eq!(refused(&app), [10, 13]);
     app.press("⇤⇤←");
     assert!(refused(&app).is_empty());
+    assert_eq!(form(&app).questions[11].about, "NAME_PID_date_time.nettrace in the current folder if empty");
     assert_eq!(form(&app).command_line(), Some("dn-top trace 42 --profile dotnet-common --profile cpu"));
 }
 
