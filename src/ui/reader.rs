@@ -83,10 +83,11 @@ pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, 
         canvas.text(inside.x, y, inside.width, row, theme.text);
     }
     if rows.is_empty() {
-        let text = match view.lines.is_empty() {
-            true if job.is_none() => "No log lines yet.",
-            true => "No output yet.",
-            false => "No line matches.",
+        let text = match (view.lines.is_empty(), job) {
+            (true, None) => "No log lines yet.",
+            (true, Some(job)) if job.ended.is_some() => "No output.",
+            (true, Some(_)) => "No output yet.",
+            (false, _) => "No line matches.",
         };
         nothing(canvas, &view.reader, &["TEXT"], body, text);
     }

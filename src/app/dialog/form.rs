@@ -186,7 +186,9 @@ impl Form {
                 return help;
             }
         }
-        vec![question.problem.clone().unwrap_or_else(|| question.about().to_owned())]
+        // After an attempt to submit the form, the problem is already shown below.
+        let problem = question.problem.clone().filter(|problem| self.problem.as_ref() != Some(problem));
+        vec![problem.unwrap_or_else(|| question.about().to_owned())]
     }
 
     /// Returns the equivalent command line.

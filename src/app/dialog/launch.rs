@@ -35,7 +35,7 @@ impl Form {
     pub(in crate::app) fn launch(profiles: &[String]) -> Self {
         let profiles = if profiles.is_empty() { DEFAULT_PROFILES.join(" ") } else { profiles.join(" ") };
         let questions = vec![
-            Question::text("Command", "", "a program and its arguments; quotes as in a shell, nothing is expanded"),
+            Question::text("Command", "", "program and arguments; quotes as in a shell, no expansion"),
             Question::text("Profiles", profiles, "what is recorded, from its first instruction on"),
             Question::text("Output", "", "a new file for its output; if empty, one in this folder"),
         ];
