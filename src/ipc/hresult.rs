@@ -77,7 +77,7 @@ hresults! {
     INVALID_ARGUMENT = 0x8007_0057, "DS_IPC_E_INVALIDARG",
         "the runtime rejected this value, or cannot accept it in its current state";
     MODULE_NOT_FOUND = 0x8007_007e, "ERROR_MOD_NOT_FOUND",
-        "the target cannot load the library: the path must exist and be readable as the target sees it";
+        "the target cannot load the library: it must exist and be readable as the target sees it, and be built for its architecture";
     INSUFFICIENT_BUFFER = 0x8007_007a, "DS_IPC_E_INSUFFICIENT_BUFFER",
         "the reply does not fit into the runtime's buffer";
     VARIABLE_NOT_FOUND = 0x8007_00cb, "ERROR_ENVVAR_NOT_FOUND",
