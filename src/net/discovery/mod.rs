@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use foldhash::{HashMap, HashSet};
+use rustix::process::geteuid;
 
 use self::process_cache::ProcessCache;
 use self::processes::{ProcessScan, ScannedProcess, SocketDir};
@@ -68,13 +69,14 @@ impl Sources {
         Some(self.usual_directories().next()?.join(SocketName { pid, key: started }.to_string()))
     }
 
-    /// Returns whether a process was started with this diagnostic port in its environment, as far as we can read it: that process, or its children,
-    /// may connect at any time.
+    /// Returns whether a process that may connect to our ports was started with this one in its environment: that process, or its children, may
+    /// connect at any time. Processes of other users may not, whatever is in their environment.
     pub fn any_started_with_port(&self, port: &Path) -> bool {
         let Ok(proc) = Proc::open(&self.proc) else { return false };
+        let may_connect = |pid| proc.identity(pid).is_ok_and(|identity| [0, geteuid().as_raw()].contains(&identity.uid));
         let mut any = false;
         // If processes cannot be listed, none is waited for.
-        let _ = proc.pids(|pid, _| any = any || proc.environ(pid).is_ok_and(|environ| environ.has_port(port)));
+        let _ = proc.pids(|pid, _| any = any || may_connect(pid) && proc.environ(pid).is_ok_and(|environ| environ.has_port(port)));
         any
     }
 
@@ -156,7 +158,7 @@ impl Scanner {
 
     /// Builds the rows of sockets without a process. Their number is bounded, since any user with write access to a directory can create many.
     fn stale_rows(&mut self, mut unmatched: Vec<(SocketName, Socket)>, at: ScanTime) -> Vec<Process> {
-        let our_uid = rustix::process::geteuid().as_raw();
+        let our_uid = geteuid().as_raw();
         // Another user's socket may belong to a process that we cannot see.
         unmatched.retain(|(name, Socket { candidate, .. })| {
             candidate.is_socket && (candidate.uid == our_uid || our_uid == 0) && is_settled(*name, at.uptime)

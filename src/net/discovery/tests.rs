@@ -194,6 +194,17 @@ fn runtime_without_socket_shows_the_reason() {
 }
 
 #[test]
+fn ports_in_the_environment_of_other_users_do_not_count() {
+    let fake_proc = FakeProc::new();
+    let environ = "DOTNET_DiagnosticPorts=/tmp/a/port,suspend";
+    fake_proc.add(&Fake { environ, status: "Uid:\t12345\t12345\t12345\t12345\n".into(), ..fake(5) });
+    let counts = |port: &str| fake_proc.sources().any_started_with_port(Path::new(port));
+    assert!(!counts("/tmp/a/port"));
+    fake_proc.add(&Fake { environ, ..fake(6) });
+    assert!(counts("/tmp/a/port") && !counts("/tmp/b/port"));
+}
+
+#[test]
 fn tmpdir_too_long_for_a_socket_is_not_resolved() {
     let fake_proc = FakeProc::new();
     let own = fake_proc.path("own");
