@@ -41,6 +41,8 @@ pub(crate) use threads::Threads;
 
 /// Maximum bytes read of a file whose length is under the control of its owner.
 const MAX_FILE_BYTES: usize = 1 << 20;
+/// Memory that a process may allocate or release within seconds, in bytes.
+const MAX_MEMORY_GROWTH: u64 = 256 << 20;
 /// Maximum number of threads whose names are read.
 const MAX_THREADS: usize = 65_536;
 
@@ -145,11 +147,16 @@ impl Proc {
         Ok(Identity { uid, ns_pid })
     }
 
-    /// Returns the peak resident memory of a process, in bytes.
+    /// Returns the peak resident memory of a process, in bytes. That includes files, of which any number can be mapped at no cost, so the rest of
+    /// it is taken for at most twice what it is now and [`MAX_MEMORY_GROWTH`].
     pub(crate) fn peak_memory(&self, pid: u32) -> io::Result<u64> {
         let status = self.read(&format!("{pid}/status"), 16_384)?;
-        let kilobytes = words(field(&status, b"VmHWM:")).next().and_then(parse::<u64>);
-        kilobytes.map(|kilobytes| kilobytes.saturating_mul(1024)).ok_or_else(|| io::ErrorKind::InvalidData.into())
+        let bytes = |name: &[u8]| words(field(&status, name)).next().and_then(parse::<u64>).map(|kilobytes| kilobytes.saturating_mul(1024));
+        let peak = bytes(b"VmHWM:").ok_or(io::ErrorKind::InvalidData)?;
+        // Missing before Linux 4.5.
+        let Some(resident) = bytes(b"RssAnon:") else { return Ok(peak) };
+        let anonymous = resident.saturating_add(bytes(b"VmSwap:").unwrap_or(0));
+        Ok(peak.min(anonymous.saturating_mul(2).saturating_add(MAX_MEMORY_GROWTH)))
     }
 
     /// Returns the initial environment; readable by the owner and root. Empty between fork and exec.

@@ -114,3 +114,16 @@ fn thread_ids_are_those_of_the_pid_namespace() {
     assert_eq!(names, [(1, b"dotnet".to_vec()), (9, b".NET TP Worker".to_vec())]);
     assert!(proc.thread_names(43).is_err());
 }
+
+#[test]
+fn mapped_files_do_not_count_as_memory() {
+    let memory = |lines: &str| {
+        let (_root, proc) = tree(&[("9/status", format!("Uid:\t0\t0\t0\t0\n{lines}").as_bytes())]);
+        proc.peak_memory(9).map(|bytes| bytes >> 10).map_err(|error| error.kind())
+    };
+    let growth = MAX_MEMORY_GROWTH >> 10;
+    assert_eq!(memory("VmHWM:\t  900 kB\nRssAnon:\t 10 kB\nVmSwap:\t 0 kB\n"), Ok(900));
+    assert_eq!(memory("VmHWM:\t 99000000 kB\nRssAnon:\t 10 kB\nVmSwap:\t 5 kB\n"), Ok(30 + growth));
+    assert_eq!(memory("VmHWM:\t 99000000 kB\n"), Ok(99_000_000));
+    assert_eq!(memory(""), Err(io::ErrorKind::InvalidData));
+}
