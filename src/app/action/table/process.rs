@@ -104,7 +104,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         Action::WalkHeap,
         &[char('M')],
         "heap",
-        "Walk the heap: objects by type and what keeps them alive. Forces a full GC.",
+        "Walk the heap: what uses memory and what keeps it alive. Forces a full GC.",
         PANES,
         Emit(heap::toggle),
     )
