@@ -21,7 +21,7 @@ const MAX_RAW_BYTES: usize = 32;
 /// Formatted fields of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Described {
-    /// Names and values, alternating.
+    /// Names and values, alternating, with an equals sign after each name.
     text: String,
     /// End of each field's name and value in `text`.
     ends: Vec<[usize; 2]>,
@@ -32,10 +32,18 @@ pub struct Described {
 impl Described {
     /// Returns names and values; fields of nested objects have dotted names. Not sanitized.
     pub fn fields(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
-        self.ends.iter().enumerate().map(|(index, [name, value])| {
-            let start = index.checked_sub(1).map_or(0, |before| self.ends[before][1]);
-            (&self.text[start..*name], &self.text[*name..*value])
-        })
+        self.spans().map(|[start, name, value]| (&self.text[start..name], &self.text[name + 1..value]))
+    }
+
+    /// Returns the [fields](Self::fields) as `name=value`.
+    pub fn assignments(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.spans().map(|[start, _, value]| &self.text[start..value])
+    }
+
+    /// Returns the start of each field, and the ends of its name and value.
+    fn spans(&self) -> impl ExactSizeIterator<Item = [usize; 3]> {
+        let start = |index: usize| index.checked_sub(1).map_or(0, |before| self.ends[before][1]);
+        self.ends.iter().enumerate().map(move |(index, [name, value])| [start(index), *name, *value])
     }
 
     /// Replaces the contents by the fields of an event, by its metadata or by the runtime's manifest. Reuses the memory.
@@ -86,6 +94,7 @@ impl Described {
     fn add(&mut self, path: &str, name: &str, write: impl FnOnce(&mut String) -> fmt::Result) {
         push_name(&mut self.text, path, name);
         let end_of_name = self.text.len();
+        self.text.push('=');
         // A string accepts all text.
         let _ = write(&mut self.text);
         self.ends.push([end_of_name, self.text.len()]);
@@ -101,9 +110,9 @@ pub fn describe(event: &Event<'_>, pointer_size: u8) -> Described {
 
 /// Appends the dotted name of a field.
 fn push_name(text: &mut String, path: &str, name: &str) {
-    text.push_str(path);
-    if !path.is_empty() && !name.is_empty() {
-        text.push('.');
+    if !path.is_empty() {
+        text.push_str(path);
+        text.push_str(if name.is_empty() { "" } else { "." });
     }
     match name.len() {
         ..=TEXT => text.push_str(name),

@@ -83,13 +83,11 @@ impl<W: Write> Sink for Csv<W> {
         line.push_str(digits.format(depth));
         line.push(',');
         let start = line.len();
-        for (index, (name, value)) in self.described.fields().enumerate() {
+        for (index, field) in self.described.assignments().enumerate() {
             if index > 0 {
                 line.push(' ');
             }
-            line.push_str(name);
-            line.push('=');
-            line.push_str(value);
+            line.push_str(field);
         }
         if self.described.is_cut {
             line.push_str(if line.len() == start { "…" } else { " …" });
