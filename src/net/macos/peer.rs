@@ -65,7 +65,7 @@ impl SocketIdentity {
         Ok(Self { id: (facts.dev(), facts.ino()), uid: facts.uid() })
     }
 
-    pub(super) fn is_at(self, path: &Path) -> bool {
+    pub(super) fn is_at(self, path: &Path, _: &Proc) -> bool {
         path.symlink_metadata().is_ok_and(|facts| (facts.dev(), facts.ino()) == self.id)
     }
 }

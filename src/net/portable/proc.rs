@@ -23,6 +23,7 @@ use std::time::Duration;
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
 
 use super::{served, system};
+use crate::ipc::Variable;
 use crate::model::{CpuLimit, ProcessKey, RunState, ThreadUse};
 
 pub(crate) use entry::entry_name;

@@ -67,7 +67,7 @@ impl SocketIdentity {
         Ok(Self { name, uid: 0 })
     }
 
-    pub(super) fn is_at(&self, path: &Path) -> bool {
+    pub(super) fn is_at(&self, path: &Path, _: &Proc) -> bool {
         pipe_name(path).is_some_and(|name| name.eq_ignore_ascii_case(&self.name))
     }
 }
