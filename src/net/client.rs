@@ -4,6 +4,7 @@
 //! and would block on missing bytes, and a 3.x runtime does not accept a message in pieces. We always close first; dropping a call also closes its
 //! connection, but for the start of a session of .NET Core 3.x.
 
+mod exchange;
 mod process;
 mod start;
 mod turn;
@@ -11,27 +12,26 @@ mod turn;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncReadExt;
 use tokio::time::Instant;
 
 pub use self::start::wait_until_answered;
 use super::access::Access;
-use super::answer::{reply_after, unexpected_reply};
+use super::answer::unexpected_reply;
 use super::command_lock::{Busy, CommandLock};
 use super::dump_writer;
 use super::endpoint::Endpoint;
 use super::error::{Cause, ExchangeError};
-use super::hook;
 use super::legacy;
 use super::meters::MeterSessions;
-use super::peer::{self, PeerError, VerifiedStream};
+use super::peer::PeerError;
 use super::proc::Proc;
 use super::reverse_connection::ReverseConnection;
 use super::stream::Stream;
 use super::user_events::UserEventsData;
 use crate::ipc::{
-    Attempt, Command, CommandCode, CommandSupport, Destination, Downgrade, DumpRequest, Failure, HEADER_BYTES, Hresult, LegacyRequest,
-    ProcessInfo, Reply, ReplyError, SessionConfig, SessionId, Support, UserEvents, Variable, decode_environment, environment_bytes,
+    Attempt, Command, CommandCode, CommandSupport, Destination, Downgrade, DumpRequest, HEADER_BYTES, Hresult, LegacyRequest, ProcessInfo,
+    Reply, ReplyError, SessionConfig, SessionId, UserEvents, Variable, decode_environment, environment_bytes,
 };
 use crate::model::EnvironmentSource;
 
@@ -318,104 +318,6 @@ impl Client {
 
     async fn send_without_fallback(&self, command: Command, limit: Duration) -> Result<(), ExchangeError> {
         self.first_supported(&[Attempt { command, downgrades: Vec::new() }], limit).await.map(drop)
-    }
-
-    /// Tries the attempts in order until one is not answered with "unknown command". Also returns the connection.
-    async fn first_supported<'a>(
-        &self,
-        attempts: &'a [Attempt],
-        limit: Duration,
-    ) -> Result<(&'a Attempt, Reply, VerifiedStream), ExchangeError> {
-        let first = attempts.first().map_or(CommandCode::ProcessInfo, |attempt| attempt.command.code());
-        let turn = Arc::new(self.turn(first, limit).await?);
-        let mut last = self.error(first, unexpected_reply());
-        for attempt in attempts {
-            let command = &attempt.command;
-            let exchange = async {
-                match command.code().starts_session() {
-                    true => self.exchange_start(command, &turn).await,
-                    false => self.exchange(command, None).await,
-                }
-            };
-            match self.with_timeout(command.code(), limit, exchange).await {
-                Ok((reply, stream)) => return Ok((attempt, reply, stream)),
-                Err(error) if error.hresult() == Some(Hresult::UNKNOWN_COMMAND) => last = error,
-                Err(error) => return Err(error),
-            }
-        }
-        Err(last)
-    }
-
-    /// Performs one exchange: one connection, one message, a file descriptor after it if needed, one reply. Data after the reply is left unread in
-    /// the connection.
-    async fn exchange(&self, command: &Command, data: Option<&UserEventsData>) -> Result<(Reply, VerifiedStream), Cause> {
-        self.check(command)?;
-        let code = command.code();
-        let message = command.encode()?;
-        let mut stream = self.connection(code).await?;
-        let mut sent = stream.write_all(&message).await;
-        if let (Ok(()), Some(data)) = (&sent, data) {
-            sent = data.hand_over(stream.as_ref()).await;
-        }
-        let answer = reply_after(sent, &mut stream, code).await?;
-        self.support.lock().unwrap_or_else(PoisonError::into_inner).record_reply(code, &answer);
-        Ok((answer?, stream))
-    }
-
-    /// Opens a connection for one command, verified to lead to this client's process. All connections are made here.
-    async fn connection(&self, code: CommandCode) -> Result<VerifiedStream, Cause> {
-        self.access.check(code)?;
-        match &self.connection {
-            Some(connection) => connection.next().await.ok_or(Cause::Gone),
-            None => peer::connect(&self.endpoint, self.proc.as_deref()).await,
-        }
-    }
-
-    /// Refuses a command that must not be sent, and one that the runtime has permanently declined: the reply would be the same.
-    fn check(&self, command: &Command) -> Result<(), Cause> {
-        if self.legacy {
-            return Err(Cause::UnsupportedByLegacy("such command"));
-        }
-        self.access.check(command.code())?;
-        self.check_safe_to_send(command)?;
-        match self.support().get(command.code()).and_then(Support::error) {
-            Some(hresult) => Err(ReplyError::from(Failure::from(hresult)).into()),
-            None => Ok(()),
-        }
-    }
-
-    /// Refuses a command that would crash the target in its present state or block its diagnostic server, and one for which that cannot be
-    /// determined.
-    fn check_safe_to_send(&self, command: &Command) -> Result<(), Cause> {
-        let (code, pid, proc) = (command.code(), self.endpoint.key.pid, self.own_proc());
-        if !code.may_be_sent_while_suspended() {
-            let threads = proc.and_then(|proc| proc.threads(pid).ok()).unwrap_or_default();
-            if threads.is_suspended() {
-                return Err(Cause::Suspended);
-            }
-            // A runtime without ProcessInfo is older than 5.0, and rejects the perf map commands as unknown.
-            if code.is_fatal_while_suspended()
-                && !threads.started
-                && !matches!(self.support().get(CommandCode::ProcessInfo), Some(Support::UnknownCommand))
-            {
-                return Err(Cause::StateUnknown);
-            }
-        }
-        let unseen = || Err("cannot be inspected: the process is not visible from here".to_owned());
-        match command {
-            Command::ApplyStartupHook { path } => proc
-                .map_or_else(unseen, |proc| hook::check(proc, pid, path.as_str()))
-                .map_err(|why| Cause::BadHook { path: path.as_str().into(), why: why.into() }),
-            Command::AttachProfiler { path, .. } | Command::StartupProfiler { path, .. } => {
-                let must_exist = code == CommandCode::StartupProfiler;
-                proc.map_or(Ok(()), |proc| hook::check_library(proc, pid, path.as_str(), must_exist))
-                    .map_err(|why| Cause::BadProfiler { path: path.as_str().into(), why })
-            }
-            Command::SetEnvironmentVariable { value: None, .. } if proc.is_some_and(|proc| proc.is_native_aot(pid)) => {
-                Err(Cause::UnsetInNativeAot)
-            }
-            _ => Ok(()),
-        }
     }
 
     fn error(&self, command: CommandCode, cause: Cause) -> ExchangeError {

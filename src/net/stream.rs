@@ -53,17 +53,22 @@ pub(super) async fn ended(stream: &Stream) {
     }
 }
 
-/// Waits for a byte, without consuming it.
+/// Maximum of [`await_bytes`].
+pub const MAX_AWAITED: usize = 128;
+
+/// Waits until this many bytes can be read, without consuming them.
 ///
 /// # Errors
-/// Those of the system; `UnexpectedEof` at the end of the stream.
-pub async fn await_byte(stream: &mut Stream) -> io::Result<()> {
-    let look = || match recv(&*stream, &mut [0_u8], RecvFlags::PEEK)? {
-        (0, _) => Err(io::ErrorKind::UnexpectedEof.into()),
-        _ => Ok(()),
-    };
+/// Those of the system; `UnexpectedEof` if the stream ends before.
+pub async fn await_bytes(stream: &mut Stream, count: usize) -> io::Result<()> {
+    let count = count.min(MAX_AWAITED);
     loop {
-        stream.readable().await?;
+        let ready = stream.ready(Interest::READABLE).await?;
+        let look = || match recv(&*stream, &mut [0_u8; MAX_AWAITED][..count], RecvFlags::PEEK)? {
+            (seen, _) if seen >= count => Ok(()),
+            _ if ready.is_read_closed() => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Err(io::ErrorKind::WouldBlock.into()),
+        };
         match stream.try_io(Interest::READABLE, look) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             looked => return looked,
@@ -131,6 +136,26 @@ impl Listener {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use tokio::io::AsyncWriteExt;
+
+    #[tokio::test]
+    async fn bytes_are_awaited_until_the_end() {
+        let (mut stream, mut other) = Stream::pair().unwrap();
+        let send = async {
+            for _ in 0..2 {
+                other.write_all(&[0; 60]).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+        };
+        let (awaited, ()) = tokio::join!(await_bytes(&mut stream, 100), send);
+        awaited.unwrap();
+        let early = tokio::time::timeout(std::time::Duration::from_millis(20), await_bytes(&mut stream, 121)).await;
+        assert!(early.is_err(), "only 120 bytes were sent");
+        drop(other);
+        assert_eq!(await_bytes(&mut stream, 121).await.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        await_bytes(&mut stream, 120).await.unwrap();
+    }
 
     #[test]
     fn folder_of_a_port_suits_an_address() {

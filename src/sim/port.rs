@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::spec::ConnectPort;
 use crate::ipc::Advertise;
-use crate::net::stream::{Stream, await_byte};
+use crate::net::stream::{Stream, await_bytes};
 
 const CONNECT_LIMIT: Duration = Duration::from_millis(100);
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -34,7 +34,7 @@ impl PortConnection {
     pub(super) async fn next_connection(&mut self) -> Stream {
         loop {
             if let Some(stream) = &mut self.waiting {
-                let requested = await_byte(stream).await.is_ok();
+                let requested = await_bytes(stream, 1).await.is_ok();
                 if let Some(stream) = self.waiting.take()
                     && requested
                 {

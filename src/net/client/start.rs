@@ -7,14 +7,19 @@
 //! So the request is sent only to a runtime that has just answered another one: a process that is stopped, or is writing its dump, does not. The
 //! exchange then goes on until its end even if the caller gives up, and the program [waits](wait_until_answered) for it before it exits.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, PoisonError};
 
 use tokio::io::AsyncWriteExt;
 use tokio::sync::watch;
 
-use super::{Cause, Client, Command, CommandCode, PoisonError, Reply, Support, reply_after};
+use super::{Cause, Client};
+use crate::ipc::{Command, CommandCode, Reply, Support};
+use crate::net::answer::reply_after;
 use crate::net::command_lock::CommandGuard;
 use crate::net::peer::VerifiedStream;
+
+/// Size of the beginning of a stream, up to the first block: `Nettrace`, the serialization header and the trace object (nettrace format, version 4).
+const STREAM_HEADER_BYTES: usize = 102;
 
 /// Number of runtimes that would crash if this program exited now.
 static UNANSWERED: LazyLock<watch::Sender<usize>> = LazyLock::new(watch::Sender::default);
@@ -65,7 +70,7 @@ impl Client {
         let begun = async {
             let (reply, mut stream) = exchange.await?;
             // An error shows with the next read.
-            let _ = stream.await_byte().await;
+            let _ = stream.await_bytes(STREAM_HEADER_BYTES).await;
             Ok((reply, stream))
         };
         let task = tokio::spawn(async move {
@@ -80,7 +85,10 @@ impl Client {
 
     /// Returns whether the runtime is known to be of .NET 5 or later.
     fn has_process_info(&self) -> bool {
-        self.support().get(CommandCode::ProcessInfo) == Some(Support::Yes)
+        let support = self.support();
+        [CommandCode::ProcessInfo, CommandCode::ProcessInfo2, CommandCode::ProcessInfo3]
+            .iter()
+            .any(|code| support.get(*code) == Some(Support::Yes))
     }
 
     /// Asks for the process info, which a runtime answers at once, also if it lacks the command.

@@ -4,12 +4,13 @@ mod sessions;
 
 use std::sync::Arc;
 
+use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, sleep};
 
 use super::*;
 use crate::ipc::{
     BufferMb, BufferMode, Cookie, Downgrade, DumpFlags, DumpKind, Failure, Level, MAX_MESSAGE, Provider, Providers, Rundown,
-    RuntimeVersion, SessionConfig, TargetPath, Variable as Sent, encode_environment,
+    RuntimeVersion, SessionConfig, Support, TargetPath, Variable as Sent, encode_environment,
 };
 use crate::model::{ProcessKey, Trouble};
 use crate::net::stream::{Listener, Stream, address_in};

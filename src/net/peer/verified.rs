@@ -19,9 +19,9 @@ impl VerifiedStream {
         self.0
     }
 
-    /// Waits for a byte, without consuming it.
-    pub(in crate::net) async fn await_byte(&mut self) -> io::Result<()> {
-        stream::await_byte(&mut self.0).await
+    /// Waits until this many bytes can be read, without consuming them.
+    pub(in crate::net) async fn await_bytes(&mut self, count: usize) -> io::Result<()> {
+        stream::await_bytes(&mut self.0, count).await
     }
 }
 

@@ -191,11 +191,11 @@ pub(in crate::net) async fn ended(stream: &Stream) {
     let _ = (&stream.pipe).read(&mut [0]).await;
 }
 
-/// Waits for a byte without consuming it.
+/// Waits until bytes can be read, without consuming them. Of a pipe, only one can be looked at: the others are assumed to follow at once.
 ///
 /// # Errors
 /// System errors; `UnexpectedEof` at the end of the stream.
-pub async fn await_byte(stream: &mut Stream) -> io::Result<()> {
+pub async fn await_bytes(stream: &mut Stream, _: usize) -> io::Result<()> {
     if stream.peeked.is_none() {
         stream.peeked = Some(stream.read_u8().await?);
     }

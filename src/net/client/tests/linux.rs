@@ -8,7 +8,9 @@ use tokio::time::timeout;
 use super::*;
 use crate::assembly::tests::{HOOK, TestAssembly};
 use crate::ipc::{ClientData, EventFilter, PerfMapKind, TracepointProvider, Tracepoints};
+use crate::net::answer::reply_after;
 use crate::net::fake_proc::{Fake, FakeProc, fake};
+use crate::net::peer;
 use crate::net::stream::Listener;
 
 #[tokio::test]
