@@ -240,9 +240,6 @@ impl Subject {
     /// figures are known.
     fn compare(self, before: Compared<'_>, after: Compared<'_>) -> Option<Section> {
         let (before, after) = (self.figures(before), self.figures(after));
-        if before.is_none() && after.is_none() {
-            return None;
-        }
         let is_new = |key: &&(String, Unit)| before.as_ref().is_none_or(|found| !found.all.contains_key(*key));
         let keys = before.iter().flat_map(|found| &found.order).chain(after.iter().flat_map(|found| &found.order).filter(is_new));
         let value = |found: &Option<Figures>, key: &(String, Unit)| {
@@ -264,7 +261,7 @@ impl Subject {
                 other_change.total_cmp(&change).then(other_value.total_cmp(&value)).then_with(|| a.name.cmp(&b.name))
             });
         }
-        Some(Section { subject: self, figures })
+        (!figures.is_empty()).then_some(Section { subject: self, figures })
     }
 }
 

@@ -71,7 +71,9 @@ fn parts_of_a_recording_without_events_have_none_of_them() {
     assert_eq!(figures(&sections, Subject::Gc)[..2], generations);
     assert_eq!(figures(&sections, Subject::Exceptions), [("A", Some(0.0), Some(1.0 / 0.6))]);
     assert_eq!(figures(&sections, Subject::Allocations), [("Shop.Order", Some(0.0), Some(4000.0 / 0.6))]);
-    assert!(figures(&sections, Subject::Contention).iter().all(|(_, before, _)| *before == Some(0.0)));
+    let waits = figures(&sections, Subject::Contention);
+    assert!(!waits.is_empty() && waits.iter().all(|(_, before, _)| *before == Some(0.0)), "{waits:?}");
+    assert!(compare(empty, empty).iter().all(|section| !section.figures.is_empty()), "a subject without figures is left out");
     // After the end nothing is known.
     let sections = compare(later, full);
     assert_eq!(figures(&sections, Subject::Exceptions), [("A", None, Some(1.0 / 0.6))]);
