@@ -211,7 +211,8 @@ impl<'w> Output<'w> {
     }
 
     pub(super) fn allocation(&mut self, thread: ThreadId, allocation: &Allocation) {
-        if self.part.window.contains(&allocation.at) && self.part.has_thread(thread) {
+        if self.writer.has_allocations() && self.part.window.contains(&allocation.at) && self.part.has_thread(thread) {
+            self.written.note_thread(thread, &self.part);
             self.written.others += 1;
             self.put(|writer, stacks| writer.allocation(allocation, stacks));
         }

@@ -194,11 +194,12 @@ impl<W: Write> Writer for Perfetto<W> {
         if self.packets.bytes.len() >= BUFFER_BYTES { self.write_out() } else { Ok(()) }
     }
 
-    fn allocation(&mut self, allocation: &Allocation, stacks: &Stacks) -> io::Result<()> {
+    fn has_allocations(&self) -> bool {
         // Values are cumulative along a sequence, which restarts if a service may lose packets: live traces only contain the rate.
-        if self.packets.is_live() {
-            return Ok(());
-        }
+        !self.packets.is_live()
+    }
+
+    fn allocation(&mut self, allocation: &Allocation, stacks: &Stacks) -> io::Result<()> {
         if self.allocations.add(allocation) {
             self.allocations.write(&self.tracks, &mut self.packets, stacks, &mut self.path);
         }

@@ -33,6 +33,11 @@ pub(super) trait Writer {
         Ok(())
     }
 
+    /// Whether the format contains allocations.
+    fn has_allocations(&self) -> bool {
+        false
+    }
+
     /// Writes an allocation. Allocations are in time order.
     fn allocation(&mut self, _allocation: &Allocation, _stacks: &Stacks) -> io::Result<()> {
         Ok(())
