@@ -154,9 +154,13 @@ impl HeapGraph {
         for (_, node, targets) in self.objects(&dependents) {
             graph.push(node.size, numbers[node.kind as usize], targets.filter_map(|target| address_index.find(target)));
         }
+        let type_name = |kind: u32| self.types.get(kind as usize).map_or("", |of| of.name.as_str());
+        let text = self.statics.iter().map(|found| (found.name.len() + type_name(found.kind).len()) as u64).sum::<u64>();
+        if text > self.unused_bytes() {
+            return None;
+        }
         for Static { object, kind, name, is_thread_static } in &self.statics {
-            let of_type = self.types.get(*kind as usize).map_or("", |of| of.name.as_str());
-            graph.root(static_variable(name, of_type, *is_thread_static), address_index.find(*object).into_iter());
+            graph.root(static_variable(name, type_name(*kind), *is_thread_static), address_index.find(*object).into_iter());
         }
         for kind in [Root::Local, Root::Strong, Root::Pinned, Root::Reference, Root::Other, Root::Finalizer] {
             let of_kind = self.roots.iter().filter(|(_, root)| *root == kind);
