@@ -63,15 +63,15 @@ pub(super) struct Driver {
 impl Driver {
     pub(super) async fn run(mut self, pump: JoinHandle<Pumped>, output: OutputFile) {
         let stopped_by = self.record().await;
+        if let Some(by) = stopped_by {
+            self.await_stoppable(by).await;
+        }
         if let (Some(cpu), Some(task)) = (self.progress.cpu.get(), self.cpu.take()) {
             cpu.stop();
             // It collects the remaining samples, which takes a few milliseconds. A panic in it is reported by the panic hook.
             let _ = task.await;
         }
-        let refusal = match stopped_by {
-            Some(by) => self.stop(by).await,
-            None => None,
-        };
+        let refusal = if stopped_by.is_some() { self.stop().await } else { None };
         // All data is written and counted then.
         let mut pumped = self.wait_for(pump).await.unwrap_or_else(|_| Pumped::lost());
         self.finish_scheduling(&mut pumped).await;
@@ -157,12 +157,16 @@ impl Driver {
         }
     }
 
-    /// Requests the stop and waits for the end of the stream. Returns the error if the request failed.
-    async fn stop(&mut self, by: StoppedBy) -> Option<ExchangeError> {
+    /// Waits until the stop can be sent; the recording goes on.
+    async fn await_stoppable(&mut self, by: StoppedBy) {
         self.stopping = Some(Stopping { by, at: Instant::now(), sent: None });
         self.step();
         let session = self.session.clone();
         self.wait_for(session.until_stoppable()).await;
+    }
+
+    /// Requests the stop and waits for the end of the stream. Returns the error if the request failed.
+    async fn stop(&mut self) -> Option<ExchangeError> {
         self.progress.stopping.store(true, Ordering::Relaxed);
         // The rundown does not belong to the recorded period.
         if let Some(mut threads) = self.threads.take() {
@@ -174,6 +178,7 @@ impl Driver {
         let sent = Some((Instant::now(), self.progress.totals().bytes));
         self.stopping = self.stopping.map(|stopping| Stopping { sent, ..stopping });
         self.step();
+        let session = self.session.clone();
         if self.is_abandoned() {
             session.ended().await;
             return None;
