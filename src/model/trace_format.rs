@@ -67,7 +67,7 @@ impl TraceFormat {
     }
 }
 
-/// Extensions from which programs, and people, tell what is in a file, with the extensions of the formats that may have them.
+/// Extensions that identify the contents of a file, each with the extensions of the formats whose files may have it.
 const EXTENSIONS: [(&str, &[&str]); 12] = [
     ("nettrace", &["nettrace", "joined.nettrace"]),
     ("perfetto-trace", &["perfetto-trace"]),
@@ -89,9 +89,23 @@ const EXTENSIONS: [(&str, &[&str]); 12] = [
 /// # Errors
 /// A sentence, with the extension to use.
 pub fn check_file_name(file: &Path, extension: &str) -> Result<(), String> {
-    if file.as_os_str() == "-" {
-        return Err("- would be the name of a file: only `export` writes to standard output".to_owned());
-    }
+    check_not_stdout(file)?;
+    check_extension(file, extension)
+}
+
+/// Checks that an output file is not named like standard output.
+///
+/// # Errors
+/// A sentence.
+pub fn check_not_stdout(file: &Path) -> Result<(), String> {
+    if file.as_os_str() == "-" { Err("- does not mean standard output here: a file name is required".to_owned()) } else { Ok(()) }
+}
+
+/// Checks that an output file is not named like one of another format.
+///
+/// # Errors
+/// A sentence, with the extension to use.
+pub fn check_extension(file: &Path, extension: &str) -> Result<(), String> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let has = |suffix: &str| name.strip_suffix(suffix).is_some_and(|stem| stem.ends_with('.'));
     match EXTENSIONS.into_iter().find(|(suffix, _)| has(suffix)) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::size::{format_size, parse_size};
-use super::{KernelTrace, TraceFormat, check_file_name};
+use super::{KernelTrace, TraceFormat, check_extension, check_not_stdout};
 use crate::clr::{DEFAULT_PROFILES, Selection, Trigger, parse_event_ids, parse_tracepoints, select};
 use crate::ipc::{Attempt, BufferMb, BufferMode, Capabilities, Downgrade, Rundown, SessionConfig, UserEvents};
 use crate::nettrace::RetentionLimits;
@@ -68,13 +68,21 @@ impl TraceOptions {
         if self.scheduling && self.flight.is_some() {
             return Err("kernel scheduling is recorded from the start, but a flight recorder keeps only the newest part".to_owned());
         }
-        if let Some(file) = self.file.as_deref().filter(|_| self.tracepoints.is_empty()) {
-            check_file_name(file, self.extension()).map_err(|wrong| match self.scheduling {
-                true => format!("{wrong}: kernel scheduling is recorded into a Perfetto trace"),
-                false => format!("{wrong}: the recording can be exported to other formats"),
-            })?;
-        }
+        self.check_file()?;
         Ok(selected)
+    }
+
+    /// Checks the name of the file.
+    ///
+    /// # Errors
+    /// A sentence about it.
+    pub fn check_file(&self) -> Result<(), String> {
+        let Some(file) = self.file.as_deref().filter(|_| self.tracepoints.is_empty()) else { return Ok(()) };
+        check_not_stdout(file)?;
+        check_extension(file, self.extension()).map_err(|wrong| match self.scheduling {
+            true => format!("{wrong}: kernel scheduling is recorded into a Perfetto trace"),
+            false => format!("{wrong}: the recording can be exported to other formats"),
+        })
     }
 
     /// Applies the options to the session configuration of the profiles and providers.

@@ -2,7 +2,7 @@
 
 use crate::clr::{Trigger, parse_event_ids, parse_provider, parse_tracepoints, profile};
 use crate::ipc::{Capabilities, CommandCode};
-use crate::model::{Process, SafeText, TraceOptions, check_file_name, format_size, parse_keep, parse_size};
+use crate::model::{Process, SafeText, TraceOptions, format_size, parse_keep, parse_size};
 
 use super::words::words;
 use super::{Field, Form, Purpose, Question, Subject};
@@ -161,11 +161,9 @@ impl Form {
                 humantime::parse_duration(text).map_err(|_| "expected a time such as 30s or 1h5m".to_owned())
             }),
             max_size: optional(self, SIZE, &mut wrong, parse_size),
-            file: optional(self, FILE, &mut wrong, |text| {
-                check_file_name(text.as_ref(), if self.chooses_second(SCHEDULING) { "perfetto-trace" } else { "nettrace" })?;
-                Ok(text.into())
-            }),
+            file: optional(self, FILE, &mut wrong, |text| Ok(text.into())),
         };
+        wrong.extend(options.check_file().err().map(|problem| (FILE, problem)));
         (options, wrong)
     }
 
