@@ -69,6 +69,8 @@ async fn done_or_reminded<T>(done: &mut oneshot::Receiver<T>) -> Result<T, onesh
 pub(super) async fn before_exit() {
     let answered = wait_until_answered();
     tokio::pin!(answered);
+    // Signals of the first second count as well.
+    let interrupts = Interrupts::new();
     if timeout(REMINDER_DELAY, &mut answered).await.is_ok() {
         return;
     }
@@ -76,7 +78,7 @@ pub(super) async fn before_exit() {
         "waiting until a process has answered: .NET Core 3.1 can crash if dn-top exits while a session starts; press Ctrl-C to exit now",
     );
     let signal = async {
-        match Interrupts::new() {
+        match interrupts {
             Ok(mut interrupts) => interrupts.next().await,
             Err(_) => std::future::pending().await,
         }
