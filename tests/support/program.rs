@@ -242,13 +242,12 @@ impl Program {
     }
 }
 
-/// Returns the CPU time of the present threads of a process.
+/// Returns the CPU time of a process, including threads that have ended (`utime` and `stime` in `proc_pid_stat(5)`, in units of 10 ms).
 pub(crate) fn cpu_time(pid: u32) -> Duration {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-    let of_task = |task: io::Result<fs::DirEntry>| -> Option<u64> {
-        fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?.split(' ').next()?.parse().ok()
-    };
-    Duration::from_nanos(tasks.filter_map(of_task).sum())
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, after_name) = stat.rsplit_once(')').unwrap();
+    let ticks = after_name.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum::<u64>();
+    Duration::from_millis(10 * ticks)
 }
 
 impl Drop for Program {
