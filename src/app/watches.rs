@@ -20,7 +20,7 @@ use crate::sorting::CompactSort;
 const MIN_RETRY_DELAY: Duration = Duration::from_secs(10);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(300);
 
-/// Number of consecutive reports without an issue after which it is over. When a session restarts, its first reports lack some figures.
+/// Maximum number of consecutive reports without an issue that do not end it: when a session restarts, its first reports lack some figures.
 const MAX_MISSED: u32 = 5;
 
 /// A report from a session.

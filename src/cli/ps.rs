@@ -180,7 +180,15 @@ fn facts(process: &Process) -> [(&'static str, String); 15] {
         ("Container", seen(process.container.as_deref().unwrap_or("none").to_owned())),
         ("Cookie", reported(process.cookie.map(|cookie| cookie.to_string()))),
         ("Socket", process.socket.as_ref().map_or_else(|| "none".to_owned(), |socket| socket.display().to_string())),
-        ("CPU", process.usage.cpu_percent.map_or_else(|| not_visible.to_owned(), |percent| format!("{percent:.1} % of a core"))),
+        (
+            "CPU",
+            seen(
+                process
+                    .usage
+                    .cpu_percent
+                    .map_or_else(|| "not known: it has ended".to_owned(), |percent| format!("{percent:.1} % of a core")),
+            ),
+        ),
         ("Memory", memory(process).unwrap_or_else(|| not_visible.to_owned())),
         ("State", state(process).to_owned()),
         ("Contact", process.contact.reason().unwrap_or("ok").to_owned()),

@@ -60,7 +60,7 @@ fn safe_char(c: char) -> char {
 }
 
 /// Converts text to a field of comma-separated values: sanitized, and quoted if necessary. A field that a spreadsheet would evaluate begins with an
-/// apostrophe, which spreadsheets do not show.
+/// apostrophe.
 pub fn csv_field(text: &str) -> String {
     let text = safe(text);
     let mark = if is_formula(&text) { "'" } else { "" };
@@ -97,8 +97,9 @@ pub fn escape_json(document: &str) -> Cow<'_, str> {
 /// or a tag. The joiners U+200C and U+200D are allowed: scripts and emoji need them.
 fn is_invisible(c: char) -> bool {
     matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{3164}' | '\u{ffa0}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
+        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ pub(in crate::cli) struct Heap {
     /// Also show what keeps objects of this type alive: the shortest paths from roots. Its full name, or the end of it
     #[arg(long, value_name = "TYPE")]
     pub(in crate::cli) paths: Option<String>,
-    /// Also write the object graph to this file: a .gcdump, or a trace for ui.perfetto.dev if its name ends in .perfetto-trace; created with mode 0600, never overwritten
+    /// Also write the object graph to this file: a .gcdump, or a trace for ui.perfetto.dev if its name ends in .perfetto-trace or .pftrace; created with mode 0600, never overwritten
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(in crate::cli) graph_file: Option<PathBuf>,
     /// Also write the object graph to NAME_PID_yyyymmdd_hhmmss.gcdump
