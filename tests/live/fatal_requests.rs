@@ -272,7 +272,7 @@ fn dashboard_form_does_not_crash_runtime() {
         screen.keys(&DOWN.repeat(6));
         screen.keys(ENTER);
         screen.wait_for("Startup hook · ");
-        screen.keys(&format!("{TAB}{}{TAB}y{ENTER}", program_file(runtime).display()));
+        screen.keys(&format!("{}{TAB}y{ENTER}", program_file(runtime).display()));
         screen.wait_for("startup hook failed");
         assert!(program.is_alive() && program.answers(), "{runtime} {}", program.stderr());
     });
@@ -312,7 +312,7 @@ fn dashboard_keys_do_not_crash_suspended_runtime() {
             screen.wait_for("startup hook");
             screen.keys(&format!("{}{ENTER}", DOWN.repeat(6)));
             screen.wait_for("Startup hook · ");
-            screen.keys(&format!("{TAB}{}{TAB}y{ENTER}", program_file(runtime).display()));
+            screen.keys(&format!("{}{TAB}y{ENTER}", program_file(runtime).display()));
             screen.wait_for("startup hook failed");
             assert!(program.is_alive(), "{runtime} {}", program.stderr());
             screen.keys("R");
