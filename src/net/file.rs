@@ -41,7 +41,7 @@ fn program(proc: &Proc, pid: u32) -> io::Result<OwnedFd> {
     let folder = proc.folder(pid)?;
     let found = openat(&folder, "exe", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     if proc.is_real() {
-        proc.mounts(pid, &folder).check(&found)?;
+        proc.mounts(pid, folder).check(&found, None)?;
     }
     Ok(found)
 }

@@ -28,9 +28,21 @@ impl From<Blockable> for io::Error {
     }
 }
 
-/// The mounts of a process.
+/// The mounts of a process, as they are at each check.
 #[derive(Debug)]
-pub(super) struct Mounts {
+pub(super) struct Mounts<'a> {
+    proc: &'a Proc,
+    pid: u32,
+    /// Directory of the process in /proc.
+    folder: OwnedFd,
+}
+
+/// The ID of a mount, in decimal. The kernel reuses the ID of a mount that is gone, which it is not while a file on it is open, even by `O_PATH`.
+pub(super) type MountId = Vec<u8>;
+
+/// The lists of mounts at one time.
+#[derive(Debug)]
+struct Tables {
     /// The process's own `mountinfo`.
     listed: Vec<u8>,
     /// That of dn-top.
@@ -45,18 +57,16 @@ impl Proc {
         Ok(openat(CWD, self.path_of(pid, ""), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
     }
 
-    /// Returns the mounts of a process. To be called after a file of the process was opened with `O_PATH`, for which they are checked: a process
-    /// that is in our user namespace now cannot have been in another one before.
-    pub(super) fn mounts(&self, pid: u32, folder: &OwnedFd) -> Mounts {
-        // If a file cannot be read, its mounts are not found, and so count as blockable.
-        let [listed, ours] = [pid, std::process::id()].map(|pid| self.mount_table(pid));
-        Mounts { listed, ours, is_foreign: !is_in_our_user_namespace(folder) }
+    /// Returns the mounts of a process, given its directory in /proc.
+    pub(super) fn mounts(&self, pid: u32, folder: OwnedFd) -> Mounts<'_> {
+        Mounts { proc: self, pid, folder }
     }
 
     /// Returns the mounts of a process to check each directory of a path; `None` if no other user can have mounted any of them, except with
-    /// privileges.
-    pub(super) fn untrusted_mounts(&self, pid: u32, folder: &OwnedFd) -> Option<Mounts> {
-        let is_trusted = !self.is_real() || is_in_our_user_namespace(folder) || self.is_ours(pid);
+    /// privileges. To be called after the first directory was opened: a process that is in our user namespace now cannot have been in another one
+    /// before.
+    pub(super) fn untrusted_mounts(&self, pid: u32, folder: OwnedFd) -> Option<Mounts<'_>> {
+        let is_trusted = !self.is_real() || is_in_our_user_namespace(&folder) || self.is_ours(pid);
         (!is_trusted).then(|| self.mounts(pid, folder))
     }
 
@@ -74,14 +84,38 @@ fn is_in_our_user_namespace(folder: &OwnedFd) -> bool {
     readlinkat(folder, "ns/user", Vec::new()).is_ok_and(|theirs| theirs == ours)
 }
 
-impl Mounts {
-    /// Checks a file or directory, opened with `O_PATH`, before it is used in any way.
-    pub(super) fn check(&self, file: &OwnedFd) -> Result<(), Blockable> {
+impl Mounts<'_> {
+    /// Checks a file or directory, opened with `O_PATH`, before it is used in any way, and returns the ID of its mount. `parent` is the mount of
+    /// its directory, which has been checked and is still open: on the same mount, nothing is left to check.
+    pub(super) fn check(&self, file: &OwnedFd, parent: Option<&MountId>) -> Result<MountId, Blockable> {
+        let id = mount_of(file).ok_or_else(Blockable::unknown)?;
+        if parent != Some(&id) {
+            // Read only now that the file is open: an older list could show another mount with this ID.
+            self.tables().check(&id)?;
+        }
+        Ok(id)
+    }
+
+    fn tables(&self) -> Tables {
+        // If a file cannot be read, its mounts are not found, and so count as blockable.
+        let [listed, ours] = [self.pid, std::process::id()].map(|pid| self.proc.mount_table(pid));
+        Tables { listed, ours, is_foreign: !is_in_our_user_namespace(&self.folder) }
+    }
+}
+
+impl Blockable {
+    fn unknown() -> Self {
+        Self { file_system: "unknown".to_owned() }
+    }
+}
+
+impl Tables {
+    fn check(&self, id: &MountId) -> Result<(), Blockable> {
         // A process in a directory of a mount, by `chroot`, does not list that mount.
-        let mount = mount_of(file).and_then(|id| find(&self.listed, &id).or_else(|| find(&self.ours, &id)));
+        let mount = find(&self.listed, id).or_else(|| find(&self.ours, id));
         let Some(Mount { device, file_system }) = mount else {
-            // Unmounted, mounted after the list was read, or in another namespace than that of the process.
-            return Err(Blockable { file_system: "unknown".to_owned() });
+            // Unmounted, or in another namespace than that of the process.
+            return Err(Blockable::unknown());
         };
         let is_fuse = file_system == b"fuse" || file_system.starts_with(b"fuse.") || file_system == b"fuseblk";
         // The kernel lets users mount few types, and all others answer by themselves. Container engines run by root mount the overlays of containers
@@ -102,7 +136,7 @@ struct Mount<'a> {
 }
 
 /// Returns the ID of the mount through which a file was opened. Does not access the file system, unlike `statx`.
-fn mount_of(file: &OwnedFd) -> Option<Vec<u8>> {
+fn mount_of(file: &OwnedFd) -> Option<MountId> {
     let facts = std::fs::read(Path::new("/proc/self/fdinfo").join(file.as_raw_fd().to_string())).ok()?;
     let id = facts.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"mnt_id:"))?;
     Some(id.trim_ascii().to_vec())
@@ -131,12 +165,13 @@ mod tests {
     /// Checks the root directory, given its type as listed by a process in our user namespace or another, and the type of our root directory.
     fn check(file_system: &str, is_foreign: bool, ours: &str) -> Result<(), Blockable> {
         let root = open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
-        let id = String::from_utf8(mount_of(&root).unwrap()).unwrap();
-        let table = |id: &str, file_system: &str| {
-            let first = "1 0 0:1 / /proc - x rw - proc proc rw";
-            format!("{first}\n{id} 1 0:40 / / ro,relatime master:1 - {file_system} o rw,lowerdir=/a:/b\n").into_bytes()
-        };
-        Mounts { listed: table(&id, file_system), ours: table("7", ours), is_foreign }.check(&root)
+        let id = mount_of(&root).unwrap();
+        Tables { listed: table(&id, file_system), ours: table(b"7", ours), is_foreign }.check(&id)
+    }
+
+    fn table(id: &[u8], file_system: &str) -> Vec<u8> {
+        let (first, id) = ("1 0 0:1 / /proc - x rw - proc proc rw", String::from_utf8_lossy(id));
+        format!("{first}\n{id} 1 0:40 / / ro,relatime master:1 - {file_system} o rw,lowerdir=/a:/b\n").into_bytes()
     }
 
     #[test]
@@ -157,14 +192,30 @@ mod tests {
     fn files_that_the_process_has_not_mounted_are_blockable() {
         let proc = Proc::open(Path::new("/proc")).unwrap();
         let root = open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
-        let unknown = Err(Blockable { file_system: "unknown".to_owned() });
         // The kernel's own mount of files in memory is in no list.
         let file = rustix::fs::memfd_create("memory", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
         let folder = proc.folder(std::process::id()).unwrap();
-        assert_eq!(proc.mounts(std::process::id(), &folder).check(&file), unknown);
+        let mounts = proc.mounts(std::process::id(), folder);
+        let [id_of_root, id_of_file] = [&root, &file].map(|file| mount_of(file).unwrap());
+        assert_eq!(mounts.check(&file, None), Err(Blockable::unknown()));
+        assert_eq!(mounts.check(&file, Some(&id_of_root)), Err(Blockable::unknown()));
+        assert_eq!(mounts.check(&file, Some(&id_of_file)), Ok(id_of_file), "its directory has been checked");
         let ours = proc.mount_table(std::process::id());
-        assert_eq!(Mounts { listed: Vec::new(), ours: Vec::new(), is_foreign: false }.check(&root), unknown);
-        assert_eq!(Mounts { listed: Vec::new(), ours, is_foreign: false }.check(&root), Ok(()));
-        assert!(proc.untrusted_mounts(std::process::id(), &folder).is_none());
+        assert_eq!(Tables { listed: Vec::new(), ours: Vec::new(), is_foreign: false }.check(&id_of_root), Err(Blockable::unknown()));
+        assert_eq!(Tables { listed: Vec::new(), ours, is_foreign: false }.check(&id_of_root), Ok(()));
+        assert!(proc.untrusted_mounts(std::process::id(), proc.folder(std::process::id()).unwrap()).is_none());
+    }
+
+    #[test]
+    fn mounts_are_listed_anew_for_each_opened_file() {
+        let tree = tempfile::tempdir().unwrap();
+        std::fs::create_dir(tree.path().join("42")).unwrap();
+        let proc = Proc::open(tree.path()).unwrap();
+        let root = open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
+        let (mounts, id) = (proc.mounts(42, proc.folder(42).unwrap()), mount_of(&root).unwrap());
+        for (file_system, checked) in [("tmpfs", Ok(id.clone())), ("fuse", Err(Blockable { file_system: "fuse".to_owned() }))] {
+            std::fs::write(tree.path().join("42/mountinfo"), table(&id, file_system)).unwrap();
+            assert_eq!(mounts.check(&root, None), checked);
+        }
     }
 }

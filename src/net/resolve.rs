@@ -14,13 +14,15 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat};
 use rustix::process::geteuid;
 
-use super::mounts::{Blockable, Mounts};
+use super::mounts::{Blockable, MountId, Mounts};
 use super::proc::Proc;
 
 /// Maximum number of links in one path. Linux itself follows 40.
 const MAX_LINKS: usize = 16;
 /// Maximum directory depth; each directory is held open briefly. The path of a socket has at most 107 bytes.
 const MAX_DEPTH: usize = 64;
+/// Maximum number of mounts in one path. For each, the list of all mounts is read, which the owner of a namespace can make long.
+const MAX_MOUNTS: usize = 16;
 /// Write permission for the group or for others. A more permissive access control list shows in the group's bits.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
@@ -49,18 +51,18 @@ impl From<Blockable> for OpenError {
 
 /// A directory that paths do not lead out of.
 #[derive(Debug)]
-pub(super) struct Root {
+pub(super) struct Root<'a> {
     handle: OwnedFd,
     /// Mounts to be checked, if another user controls them.
-    mounts: Option<Mounts>,
+    mounts: Option<Mounts<'a>>,
 }
 
-impl Root {
+impl<'a> Root<'a> {
     /// Opens the root directory of a process.
-    pub(super) fn of(proc: &Proc, pid: u32) -> io::Result<Self> {
+    pub(super) fn of(proc: &'a Proc, pid: u32) -> io::Result<Self> {
         let folder = proc.folder(pid)?;
         let handle = openat(&folder, "root", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        let mounts = proc.untrusted_mounts(pid, &folder);
+        let mounts = proc.untrusted_mounts(pid, folder);
         Ok(Self { handle, mounts })
     }
 
@@ -69,8 +71,9 @@ impl Root {
         self.mounts.is_none().then_some(&self.handle)
     }
 
-    fn check(&self, file: &OwnedFd) -> Result<(), Blockable> {
-        self.mounts.as_ref().map_or(Ok(()), |mounts| mounts.check(file))
+    /// Returns the mount of a file, if mounts are checked.
+    fn check(&self, file: &OwnedFd, parent: Option<&MountId>) -> Result<Option<MountId>, Blockable> {
+        self.mounts.as_ref().map(|mounts| mounts.check(file, parent)).transpose()
     }
 }
 
@@ -102,7 +105,7 @@ impl Found {
 }
 
 /// Opens the directory at a trusted path, following links.
-fn root_at(path: &Path) -> io::Result<Root> {
+fn root_at(path: &Path) -> io::Result<Root<'static>> {
     let handle = openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     Ok(Root { handle, mounts: None })
 }
@@ -118,26 +121,30 @@ pub(super) fn locate(path: &Path, proc: Option<&Proc>) -> Result<Found, OpenErro
 }
 
 /// Finds the file that `path` denotes below the directory `root`. Neither `..` nor an absolute link leads out of it.
-pub(super) fn find(root: Root, path: &Path, followed: Links) -> Result<Found, OpenError> {
-    root.check(&root.handle)?;
+pub(super) fn find(root: Root<'_>, path: &Path, followed: Links) -> Result<Found, OpenError> {
+    let mount = root.check(&root.handle, None)?;
     let stat = fstat(&root.handle)?;
-    let mut opened = vec![(Found { handle: root.handle.try_clone().map_err(OpenError::Io)?, stat }, OsString::new())];
+    let mut opened = vec![(Found { handle: root.handle.try_clone().map_err(OpenError::Io)?, stat }, OsString::new(), mount)];
     let mut ahead = components(path);
-    let mut links = 0;
-    while let (Some(name), Some((parent, _))) = (ahead.pop(), opened.last()) {
+    let (mut links, mut mounts) = (0, 0);
+    while let (Some(name), Some((parent, _, parent_mount))) = (ahead.pop(), opened.last()) {
         if name == ".." {
             opened.truncate((opened.len() - 1).max(1));
             continue;
         }
         let handle = openat(&parent.handle, &name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
         // It may be the root of another mount, which is not accessed before it is checked.
-        root.check(&handle)?;
+        let mount = root.check(&handle, parent_mount.as_ref())?;
+        mounts += usize::from(mount != *parent_mount);
+        if mounts > MAX_MOUNTS {
+            return Err(rustix::io::Errno::LOOP.into());
+        }
         let found = Found { stat: fstat(&handle)?, handle };
         if FileType::from_raw_mode(found.stat.st_mode) != FileType::Symlink {
             if opened.len() > MAX_DEPTH {
                 return Err(rustix::io::Errno::NAMETOOLONG.into());
             }
-            opened.push((found, name));
+            opened.push((found, name, mount));
             continue;
         }
         links += 1;
@@ -145,7 +152,7 @@ pub(super) fn find(root: Root, path: &Path, followed: Links) -> Result<Found, Op
             return Err(rustix::io::Errno::LOOP.into());
         }
         if followed == Links::Trusted && !is_trusted_link(&found.stat, &parent.stat) {
-            let link = opened.iter().map(|(_, name)| name).chain([&name]).fold(PathBuf::from("/"), |path, name| path.join(name));
+            let link = opened.iter().map(|(_, name, _)| name).chain([&name]).fold(PathBuf::from("/"), |path, name| path.join(name));
             return Err(OpenError::Link { link, owner: found.stat.st_uid });
         }
         let target = readlinkat(&found.handle, "", Vec::new())?;
@@ -155,7 +162,7 @@ pub(super) fn find(root: Root, path: &Path, followed: Links) -> Result<Found, Op
         }
         ahead.extend(components(target));
     }
-    opened.pop().map(|(found, _)| found).ok_or_else(|| rustix::io::Errno::NOENT.into())
+    opened.pop().map(|(found, ..)| found).ok_or_else(|| rustix::io::Errno::NOENT.into())
 }
 
 /// Returns the names and `..`, in reverse order.
@@ -229,6 +236,31 @@ mod tests {
         let deep = "d/".repeat(MAX_DEPTH + 1);
         fs::create_dir_all(at(&deep)).unwrap();
         assert!(find_in(&tree, &deep).is_err());
+    }
+
+    #[test]
+    fn each_mount_on_a_path_is_checked() {
+        let tree = tree();
+        let proc = Proc::open(tree.path()).unwrap();
+        let found = |root: &Path, path: &str| {
+            let root = Root { mounts: Some(proc.mounts(42, proc.folder(42).unwrap())), ..root_at(root).unwrap() };
+            find(root, Path::new(path), Links::Trusted).map(|found| found.id())
+        };
+        let list = |place: &Path, file_system: &str| {
+            let handle = root_at(place).unwrap().handle;
+            let facts = fs::read_to_string(format!("/proc/self/fdinfo/{}", std::os::fd::AsRawFd::as_raw_fd(&handle))).unwrap();
+            let id = facts.lines().find_map(|line| line.strip_prefix("mnt_id:")).unwrap().trim().to_owned();
+            fs::create_dir_all(tree.path().join("42")).unwrap();
+            fs::write(tree.path().join("42/mountinfo"), format!("{id} 1 0:40 / / rw - {file_system} none rw\n")).unwrap();
+        };
+        list(tree.path(), "tmpfs");
+        assert_eq!(found(tree.path(), "root/private/tmp/file").unwrap(), id(&tree.path().join("root/private/tmp/file")));
+        list(tree.path(), "fuse");
+        assert!(matches!(found(tree.path(), "root"), Err(OpenError::Blockable(_))));
+        // It is the root of a mount, which this list lacks.
+        list(Path::new("/"), "tmpfs");
+        assert!(found(Path::new("/"), "/").is_ok());
+        assert!(matches!(found(Path::new("/"), "proc"), Err(OpenError::Blockable(_))));
     }
 
     #[test]
