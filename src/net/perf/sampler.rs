@@ -22,7 +22,7 @@ use super::wait_stacks::{WaitStacks, max_stacks_per_thread};
 use super::{BlockedTime, CpuSample, CpuThread, Frequency, PerfCause, PerfError, SampleLoss};
 use crate::model::ProcessKey;
 use crate::net::client::Client;
-use crate::net::proc::Proc;
+use crate::net::proc::{Proc, ReadableMemory};
 
 /// Interval between listings of all threads.
 const LIST_INTERVAL: Duration = Duration::from_millis(100);
@@ -122,10 +122,11 @@ impl CpuSampler {
         for thread in threads {
             this.add(thread)?;
         }
+        let mut memory = None;
         for (thread, sampled) in &mut this.threads {
             if let Some(waits) = &mut sampled.waits {
                 // Without a stack, it has none until its next wait.
-                record_blocked_stack(&this.proc, key.pid, *thread, waits);
+                record_blocked_stack(&this.proc, key.pid, *thread, waits, &mut memory);
             }
         }
         // A thread ID reused by another process yields no samples, because records carry their pid.
@@ -215,11 +216,12 @@ impl CpuSampler {
     pub fn drain(&mut self, mut each: impl FnMut(&CpuSample<'_>)) {
         let mut events = Vec::new();
         let mut ended = Vec::new();
+        let mut memory = None;
         for (thread, sampled) in &mut self.threads {
             sampled.drain(self.key.pid, self.depth, &mut self.loss, &mut events, &mut each);
             if let Some(waits) = &mut sampled.waits
                 && waits.take_missing()
-                && !record_blocked_stack(&self.proc, self.key.pid, *thread, waits)
+                && !record_blocked_stack(&self.proc, self.key.pid, *thread, waits, &mut memory)
             {
                 waits.not_recorded();
             }
@@ -342,10 +344,14 @@ impl CpuSampler {
     }
 }
 
-/// Records the stack of a thread that is already blocked. Returns `false` if it is not readable.
-fn record_blocked_stack(proc: &Proc, pid: u32, thread: u32, waits: &mut WaitStacks) -> bool {
+/// Records the stack of a thread that is already blocked. Returns `false` if it is not readable. The readable memory is listed for the first thread,
+/// and kept for others that are recorded at the same time.
+fn record_blocked_stack(proc: &Proc, pid: u32, thread: u32, waits: &mut WaitStacks, memory: &mut Option<ReadableMemory>) -> bool {
+    if cfg!(target_arch = "x86_64") && memory.is_none() {
+        *memory = proc.readable_memory(pid).ok();
+    }
     let at = now_ns();
-    let stack = if cfg!(target_arch = "x86_64") { proc.blocked_stack(pid, thread, BLOCKED_STACK).ok().flatten() } else { None };
+    let stack = memory.as_ref().and_then(|memory| proc.blocked_stack(pid, thread, BLOCKED_STACK, memory).ok().flatten());
     stack.map(|stack| waits.blocked_at(at, stack)).is_some()
 }
 

@@ -33,6 +33,15 @@ pub(crate) struct CodeMapping {
     pub(crate) is_deleted: bool,
 }
 
+/// The memory of a process whose reading cannot block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ReadableMemory {
+    /// All: the process is our own user's.
+    All,
+    /// Memory that belongs to no file, in ascending order.
+    Anonymous(Vec<Range<u64>>),
+}
+
 impl Proc {
     /// Whether a file with this name is mapped.
     pub(crate) fn maps_file(&self, pid: u32, name: &str) -> bool {
@@ -62,9 +71,10 @@ impl Proc {
         Ok(maps.split(|byte| *byte == b'\n').filter_map(CodeMapping::parse).collect())
     }
 
-    /// Returns how many bytes from an address upwards are memory that belongs to no file; 0 if it is mapped otherwise, or not at all.
-    pub(super) fn anonymous_bytes_at(&self, pid: u32, address: u64) -> io::Result<usize> {
-        Ok(anonymous_bytes(&self.maps(pid)?, address))
+    /// Returns which memory of a process may be read now. A large process takes a while to list it, and cannot map memory meanwhile.
+    pub(crate) fn readable_memory(&self, pid: u32) -> io::Result<ReadableMemory> {
+        // Another user could have mapped a file that blocks whoever reads it forever: see `mounts`.
+        if self.is_ours(pid) { Ok(ReadableMemory::All) } else { Ok(ReadableMemory::Anonymous(anonymous_ranges(&self.maps(pid)?))) }
     }
 
     fn maps(&self, pid: u32) -> io::Result<Vec<u8>> {
@@ -84,12 +94,19 @@ impl Proc {
     }
 }
 
-/// Finds an address in the text of `maps`, in which the line of a file contains its path.
-fn anonymous_bytes(maps: &[u8], address: u64) -> usize {
+impl ReadableMemory {
+    /// Returns how many bytes from an address upwards may be read.
+    pub(super) fn bytes_at(&self, address: u64) -> usize {
+        let Self::Anonymous(ranges) = self else { return usize::MAX };
+        let range = ranges.get(ranges.partition_point(|range| range.end <= address)).filter(|range| range.contains(&address));
+        range.map_or(0, |range| usize::try_from(range.end - address).unwrap_or(usize::MAX))
+    }
+}
+
+/// Finds the memory of no file in the text of `maps`, in which the line of a file contains its path.
+fn anonymous_ranges(maps: &[u8]) -> Vec<Range<u64>> {
     let lines = maps.split(|byte| *byte == b'\n').filter(|line| !line.contains(&b'/'));
-    let mut ranges = lines.filter_map(|line| range(words(line).next()?));
-    let left = ranges.find(|range| range.contains(&address)).map_or(0, |range| range.end - address);
-    usize::try_from(left).unwrap_or(usize::MAX)
+    lines.filter_map(|line| range(words(line).next()?)).collect()
 }
 
 /// Parses "from-to", in hexadecimal.
@@ -131,7 +148,9 @@ mod tests {
     fn memory_of_files_is_not_anonymous() {
         let maps = b"1000-3000 rw-p 00000000 00:00 0\n3000-4000 rw-s 00000000 00:2e 3      /mnt/a b/file (deleted)\n\
             4000-5000 rw-p 00000000 00:00 0      [stack]\n5000-6000 rw-s 00000000 00:01 7 /memfd:x\nx-y\n";
-        let bytes = [0xfff, 0x1000, 0x2fff, 0x3000, 0x3fff, 0x4ff8, 0x5000, 0x6000].map(|address| anonymous_bytes(maps, address));
+        let memory = ReadableMemory::Anonymous(anonymous_ranges(maps));
+        let bytes = [0xfff, 0x1000, 0x2fff, 0x3000, 0x3fff, 0x4ff8, 0x5000, 0x6000].map(|address| memory.bytes_at(address));
         assert_eq!(bytes, [0, 0x2000, 1, 0, 0, 8, 0, 0]);
+        assert_eq!(ReadableMemory::All.bytes_at(0x3000), usize::MAX);
     }
 }

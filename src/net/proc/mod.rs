@@ -35,7 +35,7 @@ use crate::ipc::{RuntimeVersion, Variable};
 
 pub(crate) use entry::{entry_name, version_of};
 pub(crate) use environ::Environ;
-pub(crate) use mapping::{CodeMapping, MappedFile, is_assembly};
+pub(crate) use mapping::{CodeMapping, MappedFile, ReadableMemory, is_assembly};
 pub(crate) use stack::BlockedStack;
 pub(crate) use threads::Threads;
 

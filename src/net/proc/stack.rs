@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::{Proc, words};
+use super::{Proc, ReadableMemory, words};
 
 /// Registers and stack of a blocked thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,14 +20,16 @@ pub(crate) struct BlockedStack {
 impl Proc {
     /// Returns where a thread is blocked, with at most `most` bytes of its stack; `None` if it is not blocked (`/proc/PID/syscall` in `proc(5)`).
     ///
+    /// Nothing outside of `memory` is read. But that was listed before, so another thread may have mapped a file there in between, which could
+    /// block us: no interface of the kernel rules that out.
+    ///
     /// # Errors
     /// If the thread has exited, or its memory is not accessible: that requires permission to ptrace.
-    pub(crate) fn blocked_stack(&self, pid: u32, thread: u32, most: usize) -> io::Result<Option<BlockedStack>> {
+    pub(crate) fn blocked_stack(&self, pid: u32, thread: u32, most: usize, memory: &ReadableMemory) -> io::Result<Option<BlockedStack>> {
         let file = format!("{pid}/task/{thread}/syscall");
         let before = self.read(&file, 256)?;
         let Some([stack_pointer, instruction_pointer]) = pointers(&before) else { return Ok(None) };
-        // Another user could have mapped a file there that blocks whoever reads it forever: see `mounts`.
-        let most = if self.is_ours(pid) { most } else { most.min(self.anonymous_bytes_at(pid, stack_pointer)?) };
+        let most = most.min(memory.bytes_at(stack_pointer));
         let memory = File::from(self.open_file(&format!("{pid}/mem"))?);
         let mut bytes = vec![0; most];
         let mut read = 0;
@@ -87,7 +89,7 @@ mod tests {
         });
         let (proc, pid, thread) = (Proc::open(Path::new("/proc")).unwrap(), std::process::id(), number.recv().unwrap());
         let stack = loop {
-            match proc.blocked_stack(pid, thread, 64 << 10) {
+            match proc.blocked_stack(pid, thread, 64 << 10, &proc.readable_memory(pid).unwrap()) {
                 Ok(Some(stack)) => break stack,
                 Ok(None) => std::thread::yield_now(),
                 // Some containers deny access.
@@ -97,8 +99,10 @@ mod tests {
         // The stack is in the memory of this process.
         let local = 0_u8;
         assert!(stack.bytes.len() > 100 && stack.stack_pointer != std::ptr::from_ref(&local) as u64, "{}", stack.bytes.len());
+        let unread = proc.blocked_stack(pid, thread, 64 << 10, &ReadableMemory::Anonymous(Vec::new())).unwrap().unwrap();
+        assert_eq!((unread.stack_pointer, unread.bytes), (stack.stack_pointer, Vec::new()));
         drop(end);
         waiting.join().unwrap();
-        assert!(proc.blocked_stack(pid, thread, 64).is_err());
+        assert!(proc.blocked_stack(pid, thread, 64, &ReadableMemory::All).is_err());
     }
 }
