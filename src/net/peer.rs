@@ -9,7 +9,6 @@ mod verified;
 
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -74,7 +73,7 @@ impl SocketIdentity {
         match resolve::locate(path, Some(proc)) {
             Ok(found) => Ok(Self { id: found.is_socket().then(|| found.id()), uid: found.stat.st_uid }),
             Err(OpenError::Io(error)) => Err(error),
-            Err(OpenError::Link { .. }) => Ok(Self { id: None, uid: path.symlink_metadata()?.uid() }),
+            Err(OpenError::Link { owner, .. }) => Ok(Self { id: None, uid: owner }),
             Err(OpenError::Blockable(why)) => Err(why.into()),
         }
     }

@@ -128,3 +128,14 @@ fn unseen_process_must_run_as_the_socket_owner() {
     assert!(check(own_key(), uid(), Credentials { uid: uid() + 1, ..seen }, &kernel).is_err());
     assert_eq!(check(own_key(), uid(), seen, &kernel), Ok(()));
 }
+
+#[test]
+fn nothing_behind_a_link_is_identified() {
+    let socket = ServedSocket::new();
+    // Whatever it leads to is taken for its owner's.
+    std::fs::set_permissions(socket.folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o1777)).unwrap();
+    symlink("/no/such", socket.folder.path().join("link")).unwrap();
+    let found = SocketIdentity::at(&socket.folder.path().join("link/s"), &kernel()).unwrap();
+    assert_eq!((found.id, found.uid), (None, uid()));
+    assert_eq!(SocketIdentity::at(&socket.path(), &kernel()).unwrap().id, Some(resolve::locate(&socket.path(), None).unwrap().id()));
+}
