@@ -240,7 +240,7 @@ impl Directory {
             name: SafeText::from_bytes(entry_name(&arguments).unwrap_or_default()),
             command_line: shown_command_line(&String::from_utf8_lossy(&arguments.join(&b' '))),
             uid: identity.map_or(owner, |identity| identity.uid),
-            native_aot: proc.is_native_aot(key.pid),
+            native_aot: proc.is_native_aot(key.pid).unwrap_or_default(),
             run_state: proc.run_state(key.pid),
             ..Process::new(key)
         }

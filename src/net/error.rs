@@ -107,7 +107,10 @@ pub enum Cause {
     )]
     StateUnknown,
     /// Not sent: NativeAOT's code for unsetting a variable reads a value that it was not given (seen on 8.0.33).
-    #[error("not sent, because unsetting a variable crashes a NativeAOT program: set it to an empty value instead")]
+    /// Also if it is unknown whether the program is compiled by NativeAOT.
+    #[error(
+        "not sent, because unsetting a variable crashes a NativeAOT program, which this is or may be: set it to an empty value instead"
+    )]
     UnsetInNativeAot,
     /// Not sent: the startup hook would not load.
     #[error("not sent, because {} {}: a startup hook that fails to load crashes the process", .path, .why)]

@@ -26,7 +26,8 @@ pub(super) fn open_regular_in(proc: &Proc, pid: u32, path: &Path) -> io::Result<
     reopen_regular(&resolve_in(proc, pid, path)?)
 }
 
-/// Like [`open_regular_in`], for the executable file of a process. It may be on any file system, whatever namespace the process is in.
+/// Like [`open_regular_in`], for the executable file of a process. Its file system is checked in every namespace, since an executable may
+/// come from another one.
 pub(super) fn open_program(proc: &Proc, pid: u32) -> io::Result<File> {
     reopen_regular(&program(proc, pid)?)
 }
@@ -40,7 +41,8 @@ pub(super) fn program_id(proc: &Proc, pid: u32) -> io::Result<(u64, u64)> {
 fn program(proc: &Proc, pid: u32) -> io::Result<OwnedFd> {
     let folder = proc.folder(pid)?;
     let found = openat(&folder, "exe", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    if proc.is_real() {
+    // That of our own user may be on a mount that is in no list, such as the one of files in memory.
+    if proc.is_real() && !proc.is_ours(pid) {
         proc.mounts(pid, folder).check(&found, None)?;
     }
     Ok(found)

@@ -104,7 +104,9 @@ impl Client {
                 proc.map_or(Ok(()), |proc| hook::check_library(proc, pid, path.as_str(), must_exist))
                     .map_err(|why| Cause::BadProfiler { path: path.as_str().into(), why })
             }
-            Command::SetEnvironmentVariable { value: None, .. } if proc.is_some_and(|proc| proc.is_native_aot(pid)) => {
+            Command::SetEnvironmentVariable { value: None, .. }
+                if proc.is_some_and(|proc| proc.is_native_aot(pid).unwrap_or(proc.is_real())) =>
+            {
                 Err(Cause::UnsetInNativeAot)
             }
             _ => Ok(()),

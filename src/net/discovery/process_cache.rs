@@ -123,7 +123,7 @@ impl CachedProcess {
         Self {
             name: SafeText::from_bytes(entry_name(&arguments).unwrap_or(stat.comm.as_bytes())),
             runtime: library.and_then(|library| version_of(&library).or_else(|| proc.version_in(known.key.pid, &library))),
-            native_aot: proc.is_native_aot(known.key.pid),
+            native_aot: proc.is_native_aot(known.key.pid).unwrap_or_default(),
             command_line: shown_command_line(&String::from_utf8_lossy(&arguments.join(&b' '))),
             container: proc.container(known.key.pid).map(SafeText::from),
             cpu: CpuUsage::new(cpu_time(stat), now),

@@ -229,9 +229,9 @@ impl Proc {
         Err(io::Error::other("code addresses are available on Linux only"))
     }
 
-    /// Whether the program was compiled by NativeAOT: unknown here, but evident from the runtime's replies.
-    pub(crate) fn is_native_aot(&self, _: u32) -> bool {
-        false
+    /// Whether the program was compiled by NativeAOT: taken not to be, until evident from the runtime's replies.
+    pub(crate) fn is_native_aot(&self, _: u32) -> Option<bool> {
+        Some(false)
     }
 }
 

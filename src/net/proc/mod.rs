@@ -299,10 +299,11 @@ impl Proc {
         version_text::find(self.mapped_file(pid, library).ok()?).ok().flatten()
     }
 
-    /// Whether the program was compiled by NativeAOT, including the runtime. A program that also loads CoreCLR does not count.
-    pub(crate) fn is_native_aot(&self, pid: u32) -> bool {
-        open_program(self, pid).is_ok_and(|file| elf::is_native_aot(&file))
-            && self.runtime_library(pid).is_ok_and(|library| library.is_none())
+    /// Whether the program was compiled by NativeAOT, including the runtime. A program that also loads CoreCLR does not count. `None` if neither
+    /// its file nor its mappings show that.
+    pub(crate) fn is_native_aot(&self, pid: u32) -> Option<bool> {
+        let is_compiled = open_program(self, pid).ok().map(|file| elf::is_native_aot(&file));
+        if is_compiled == Some(false) || self.runtime_library(pid).ok()?.is_some() { Some(false) } else { is_compiled }
     }
 
     /// Whether it is a Windows program running under Wine.

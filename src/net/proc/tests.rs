@@ -127,3 +127,25 @@ fn mapped_files_do_not_count_as_memory() {
     assert_eq!(memory("VmHWM:\t 99000000 kB\n"), Ok(99_000_000));
     assert_eq!(memory(""), Err(io::ErrorKind::InvalidData));
 }
+
+#[test]
+fn program_whose_file_is_not_readable_may_be_native_aot() {
+    let core_clr = b"7f00-7f01 r-xp 00000000 08:01 1234 /lib/libcoreclr.so\n";
+    let (root, proc) = tree(&[("1/maps", b""), ("2/maps", core_clr), ("3/maps", b""), ("4/stat", b"")]);
+    std::os::unix::fs::symlink(std::env::current_exe().unwrap(), root.path().join("3/exe")).unwrap();
+    assert_eq!([1, 2, 3, 4].map(|pid| proc.is_native_aot(pid)), [None, Some(false), Some(false), None]);
+}
+
+#[test]
+fn own_program_in_memory_is_inspected() {
+    use std::os::fd::AsRawFd;
+    let mut memory = File::from(rustix::fs::memfd_create("sleep", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
+    io::copy(&mut File::open("/bin/sleep").unwrap(), &mut memory).unwrap();
+    let program = File::open(format!("/proc/self/fd/{}", memory.as_raw_fd())).unwrap();
+    drop(memory);
+    let mut child = std::process::Command::new(format!("/proc/self/fd/{}", program.as_raw_fd())).arg("600").spawn().unwrap();
+    let is_native_aot = Proc::open(Path::new("/proc")).unwrap().is_native_aot(child.id());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(is_native_aot, Some(false));
+}
