@@ -169,9 +169,7 @@ impl Proc {
 
     /// Returns the variables of the initial environment.
     pub(crate) fn initial_environment(&self, pid: u32) -> io::Result<Vec<Variable>> {
-        let facts = self.facts(pid)?;
-        let pairs = facts.environment.iter().filter_map(|entry| entry.split_once('='));
-        Ok(pairs.map(|(name, value)| Variable { name: name.to_owned(), value: value.to_owned() }).collect())
+        Ok(self.facts(pid)?.variables())
     }
 
     /// Names of threads: not available through any safe interface.
@@ -259,6 +257,12 @@ impl Facts {
         }
     }
 
+    /// Returns the variables of its environment. Windows keeps the current folders of drives in it, such as `=C:=C:\Users`.
+    fn variables(&self) -> Vec<Variable> {
+        let pairs = self.environment.iter().filter_map(|entry| entry.split_once('=')).filter(|(name, _)| !name.is_empty());
+        pairs.map(|(name, value)| Variable { name: name.to_owned(), value: value.to_owned() }).collect()
+    }
+
     pub(super) fn uid(&self) -> u32 {
         self.account.as_deref().and_then(|account| account.rsplit('-').next()?.parse().ok()).unwrap_or(0)
     }
@@ -291,9 +295,8 @@ impl Facts {
     /// Returns its directory for temporary files, or ours if its environment is not readable.
     pub(super) fn temporary_folder(&self) -> PathBuf {
         let variable = |name: &str| {
-            let is_it =
-                |entry: &&String| entry.split_once('=').is_some_and(|(key, value)| key.eq_ignore_ascii_case(name) && !value.is_empty());
-            self.environment.iter().find(is_it)?.split_once('=').map(|(_, value)| PathBuf::from(value))
+            let mut pairs = self.environment.iter().filter_map(|entry| entry.split_once('='));
+            pairs.find(|(key, value)| key.eq_ignore_ascii_case(name) && !value.is_empty()).map(|(_, value)| PathBuf::from(value))
         };
         served::TEMPORARY.iter().find_map(|name| variable(name)).unwrap_or_else(std::env::temp_dir)
     }
@@ -307,10 +310,6 @@ impl Facts {
         })
     }
 
-    fn switch(&self, name: &str) -> Option<&str> {
-        self.assignment(name).map(|(_, value)| value)
-    }
-
     /// Returns the assignment that disables diagnostics, if this is evidently a .NET program: its children, which need not be, inherit the
     /// environment.
     pub(super) fn diagnostics_off(&self) -> Option<&str> {
@@ -318,8 +317,8 @@ impl Facts {
             let digits = value.trim_start_matches("0x");
             !digits.is_empty() && digits.bytes().all(|digit| digit == b'0')
         };
-        let mut switches = ["EnableDiagnostics", "EnableDiagnostics_IPC"].into_iter().filter_map(|name| self.assignment(name));
-        let (off, _) = switches.find(|(_, value)| is_zero(value))?;
+        let switches = ["EnableDiagnostics", "EnableDiagnostics_IPC"];
+        let (off, _) = switches.into_iter().filter_map(|name| self.assignment(name)).find(|(_, value)| is_zero(value))?;
         self.is_dotnet().then_some(off)
     }
 
@@ -334,13 +333,13 @@ impl Facts {
 
     fn is_configured_to_suspend(&self) -> bool {
         let is_set = |value: &str| !value.trim_start_matches("0x").trim_matches('0').is_empty();
-        self.switch("DiagnosticPorts").is_some_and(|ports| !ports.is_empty())
-            || self.switch("DefaultDiagnosticPortSuspend").is_some_and(is_set)
+        self.assignment("DiagnosticPorts").is_some_and(|(_, ports)| !ports.is_empty())
+            || self.assignment("DefaultDiagnosticPortSuspend").is_some_and(|(_, value)| is_set(value))
     }
 
     /// Whether this is one of the configured diagnostic ports.
     pub(super) fn has_port(&self, port: &str) -> bool {
-        let ports = self.switch("DiagnosticPorts").unwrap_or_default();
+        let ports = self.assignment("DiagnosticPorts").map_or("", |(_, ports)| ports);
         ports.split(';').filter_map(|entry| entry.split(',').next()).any(|name| name.eq_ignore_ascii_case(port))
     }
 }
@@ -366,6 +365,7 @@ mod tests {
         }
         assert!(facts(&["A=1", "DOTNET_DiagnosticPorts=other;Mine,suspend,connect"]).has_port("mine"));
         assert!(!facts(&["DOTNET_DiagnosticPorts=mine2"]).has_port("mine"));
+        assert_eq!(facts(&["=C:=C:\\a", "A=1=2", "word"]).variables(), [Variable { name: "A".to_owned(), value: "1=2".to_owned() }]);
         assert!(!facts(&[]).threads().started, "nothing is known of one whose environment is not ours to read");
     }
 
@@ -392,11 +392,9 @@ mod tests {
 
     #[test]
     fn own_process_is_listed() {
-        let proc = Proc::open(Path::new("")).unwrap();
-        let pid = std::process::id();
-        let started = proc.stat(pid).unwrap().starttime;
-        assert!(proc.exists(ProcessKey { pid, started }) && !proc.exists(ProcessKey { pid, started: started + 1 }));
-        assert!(proc.list().unwrap().iter().any(|facts| facts.key == Some(ProcessKey { pid, started })));
-        assert!(proc.stat(u32::MAX - 3).is_err());
+        let (proc, pid) = (Proc::open(Path::new("")).unwrap(), std::process::id());
+        let key = ProcessKey { pid, started: proc.stat(pid).unwrap().starttime };
+        assert!(proc.exists(key) && !proc.exists(ProcessKey { started: key.started + 1, ..key }) && proc.stat(u32::MAX - 3).is_err());
+        assert!(proc.list().unwrap().iter().any(|facts| facts.key == Some(key)));
     }
 }

@@ -159,9 +159,15 @@ impl Proc {
         Ok(peak.min(anonymous.saturating_mul(2).saturating_add(MAX_MEMORY_GROWTH)))
     }
 
-    /// Returns the initial environment; readable by the owner and root. Empty between fork and exec.
+    /// Returns the initial environment; readable by the owner and root. Empty between fork and exec. Of one longer than [`MAX_FILE_BYTES`],
+    /// it is the first variables.
     pub(crate) fn environ(&self, pid: u32) -> io::Result<Environ> {
-        self.read(&format!("{pid}/environ"), MAX_FILE_BYTES).map(Environ::new)
+        let mut block = self.read(&format!("{pid}/environ"), MAX_FILE_BYTES)?;
+        if block.len() >= MAX_FILE_BYTES {
+            // The last one may be cut off.
+            block.truncate(block.iter().rposition(|byte| *byte == 0).map_or(0, |end| end + 1));
+        }
+        Ok(Environ::new(block))
     }
 
     /// Returns the variables of the initial environment.

@@ -129,6 +129,14 @@ fn mapped_files_do_not_count_as_memory() {
 }
 
 #[test]
+fn environment_that_is_cut_off_ends_with_a_whole_variable() {
+    let long = format!("A=1\0LONG={}", "x".repeat(2 * MAX_FILE_BYTES));
+    let (_root, proc) = tree(&[("1/environ", long.as_bytes()), ("2/environ", b"A=1\0B=2")]);
+    let names = |pid| proc.initial_environment(pid).unwrap().into_iter().map(|variable| variable.name).collect::<Vec<_>>();
+    assert_eq!((names(1), names(2)), (vec!["A".to_owned()], vec!["A".to_owned(), "B".to_owned()]));
+}
+
+#[test]
 fn program_whose_file_is_not_readable_may_be_native_aot() {
     let core_clr = b"7f00-7f01 r-xp 00000000 08:01 1234 /lib/libcoreclr.so\n";
     let (root, proc) = tree(&[("1/maps", b""), ("2/maps", core_clr), ("3/maps", b""), ("4/stat", b"")]);
