@@ -1,5 +1,6 @@
 //! Core dumps: requesting one, waiting for it, and locating the file.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -40,6 +41,14 @@ pub enum DumpError {
     /// The path exists. The target would overwrite it, so no request was sent.
     #[error("{} exists already and a dump would overwrite it; choose another path", .0.display())]
     Exists(PathBuf),
+    /// Whether the path exists cannot be found out.
+    #[error("{} cannot be inspected, and a dump could overwrite a file there: {error}; choose another path", path.display())]
+    Hidden {
+        /// The requested path, as seen by us.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
     /// The runtime failed to write it. The message includes the runtime's own error output, one line each, and advice.
     #[error("{error}{}", tail(error, *.advice))]
     Exchange {
@@ -88,12 +97,23 @@ fn may_be_forbidden(details: &[SafeText]) -> bool {
 /// Returns the path of a dump as seen by us, unless it exists.
 ///
 /// # Errors
-/// [`DumpError::Exists`].
+/// [`DumpError::Exists`], or [`DumpError::Hidden`] in another root directory.
 pub fn free_dump_path(process: &Process, path: &TargetPath) -> Result<PathBuf, DumpError> {
     let here = reachable_path(process, Path::new(path.as_str()));
     // In another root directory, a link that leads nowhere counts as free.
-    let found = if has_own_root(process) { target_file::inspect(&here) } else { here.symlink_metadata() };
-    if found.is_ok() { Err(DumpError::Exists(here)) } else { Ok(here) }
+    if has_own_root(process) {
+        return if_free(target_file::inspect(&here), here);
+    }
+    if here.symlink_metadata().is_ok() { Err(DumpError::Exists(here)) } else { Ok(here) }
+}
+
+/// Returns the path if its file was not found. A directory that is closed to us may be open to the target, which has always been let write there.
+fn if_free<T>(inspected: io::Result<T>, path: PathBuf) -> Result<PathBuf, DumpError> {
+    match inspected {
+        Ok(_) => Err(DumpError::Exists(path)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => Ok(path),
+        Err(error) => Err(DumpError::Hidden { path, error }),
+    }
 }
 
 /// Requests a dump from the target and checks that the file exists. `report` receives a message when the file has not grown for ten seconds.
@@ -122,7 +142,7 @@ pub async fn dump(
     let took = begun.elapsed();
     let bytes = match target_file::inspect(&here) {
         Ok(file) => Some(file.len()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(DumpError::Missing { path: here, cause: cause_of_missing(process, request.kind) });
         }
         Err(_) => None,
@@ -165,6 +185,17 @@ fn advice_on_stall(process: &Process, writer: Option<u32>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn path_is_free_if_nothing_is_found_there() {
+        let free = |error: io::ErrorKind| if_free::<()>(Err(error.into()), PathBuf::from("/a/b")).map_err(|error| error.to_string());
+        for error in [io::ErrorKind::NotFound, io::ErrorKind::PermissionDenied] {
+            assert_eq!(free(error), Ok(PathBuf::from("/a/b")));
+        }
+        let refused = "/a/b cannot be inspected, and a dump could overwrite a file there: unsupported; choose another path";
+        assert_eq!(free(io::ErrorKind::Unsupported), Err(refused.to_owned()));
+        assert!(matches!(if_free(Ok(()), PathBuf::from("/a/b")), Err(DumpError::Exists(_))));
+    }
 
     #[test]
     fn missing_ptrace_permission_is_recognized() {
