@@ -77,7 +77,7 @@ fn perf_events(sources: &Sources, root: bool) -> Check {
             ),
             _ => Check::bad(
                 NAME,
-                format!("denied by a seccomp filter or a security module (kernel.perf_event_paranoid is {paranoid})"),
+                format!("denied by missing capabilities, a seccomp filter or a security module (kernel.perf_event_paranoid is {paranoid})"),
                 "run dn-top outside of the container",
             ),
         },

@@ -67,7 +67,7 @@ pub(super) fn without_socket(proc: &Proc, known: &ScannedProcess, our_uid: u32, 
             return trouble(Trouble::Unverified, reason);
         }
         SocketDir::Blockable { process_path, why } => {
-            let how = "run dn-top in the user namespace of the process, such as by `podman unshare`";
+            let how = "run dn-top as the user of the process";
             return trouble(
                 Trouble::Unverified,
                 format!("its temporary directory {} is not searched: {why}; {how}", process_path.display()),
