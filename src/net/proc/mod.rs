@@ -147,8 +147,8 @@ impl Proc {
         Ok(Identity { uid, ns_pid })
     }
 
-    /// Returns the peak resident memory of a process, in bytes. That includes files, of which any number can be mapped at no cost, so the rest of
-    /// it is taken for at most twice what it is now and [`MAX_MEMORY_GROWTH`].
+    /// Returns the peak resident memory of a process, in bytes. That includes files, of which any number can be mapped at no cost, so it is
+    /// capped at twice the present anonymous and swapped memory plus [`MAX_MEMORY_GROWTH`].
     pub(crate) fn peak_memory(&self, pid: u32) -> io::Result<u64> {
         let status = self.read(&format!("{pid}/status"), 16_384)?;
         let bytes = |name: &[u8]| words(field(&status, name)).next().and_then(parse::<u64>).map(|kilobytes| kilobytes.saturating_mul(1024));
