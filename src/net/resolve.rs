@@ -246,21 +246,25 @@ mod tests {
             let root = Root { mounts: Some(proc.mounts(42, proc.folder(42).unwrap())), ..root_at(root).unwrap() };
             find(root, Path::new(path), Links::Trusted).map(|found| found.id())
         };
-        let list = |place: &Path, file_system: &str| {
+        fs::create_dir(tree.path().join("42")).unwrap();
+        let line = |place: &Path, file_system: &str| {
             let handle = root_at(place).unwrap().handle;
             let facts = fs::read_to_string(format!("/proc/self/fdinfo/{}", std::os::fd::AsRawFd::as_raw_fd(&handle))).unwrap();
             let id = facts.lines().find_map(|line| line.strip_prefix("mnt_id:")).unwrap().trim().to_owned();
-            fs::create_dir_all(tree.path().join("42")).unwrap();
-            fs::write(tree.path().join("42/mountinfo"), format!("{id} 1 0:40 / / rw - {file_system} none rw\n")).unwrap();
+            format!("{id} 1 0:40 / / rw - {file_system} none rw\n")
         };
-        list(tree.path(), "tmpfs");
+        let list = |lines: String| fs::write(tree.path().join("42/mountinfo"), lines).unwrap();
+        list(line(tree.path(), "tmpfs"));
         assert_eq!(found(tree.path(), "root/private/tmp/file").unwrap(), id(&tree.path().join("root/private/tmp/file")));
-        list(tree.path(), "fuse");
+        list(line(tree.path(), "fuse"));
         assert!(matches!(found(tree.path(), "root"), Err(OpenError::Blockable(_))));
         // It is the root of a mount, which this list lacks.
-        list(Path::new("/"), "tmpfs");
+        list(line(Path::new("/"), "tmpfs"));
         assert!(found(Path::new("/"), "/").is_ok());
         assert!(matches!(found(Path::new("/"), "proc"), Err(OpenError::Blockable(_))));
+        list(line(Path::new("/"), "tmpfs") + &line(Path::new("/proc"), "proc"));
+        assert!(found(Path::new("/"), &"proc/../".repeat(MAX_MOUNTS)).is_ok());
+        assert!(matches!(found(Path::new("/"), &"proc/../".repeat(MAX_MOUNTS + 1)), Err(OpenError::Io(_))));
     }
 
     #[test]
