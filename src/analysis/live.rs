@@ -32,9 +32,12 @@ pub struct Live {
     kinds: ByMetadata<Kind>,
     /// Time of the newest event, in nanoseconds since the start of the session.
     newest: i64,
-    /// Time of the newest event before the rundown, and of the first rundown event.
+    /// Time of the newest event before the rundown.
     newest_recorded: i64,
-    rundown: Option<i64>,
+    /// Time at which a session of the process was stopped: this one, if there is no later such event.
+    session_stopped: Option<i64>,
+    /// Whether the rundown has begun.
+    is_stopped: bool,
     /// Events outside this range are only used to interpret those inside.
     window: Option<RangeInclusive<i64>>,
     unreadable: u64,
@@ -94,22 +97,17 @@ impl Live {
         self.newest
     }
 
-    /// Returns the end of the recording so far, in nanoseconds since the start of the session: the stop once the rundown has begun, otherwise
-    /// the newest event.
+    /// Returns the end of the recording so far, in nanoseconds since the start of the session: the stop if the stream shows it, otherwise the
+    /// newest event.
     pub fn end(&self) -> i64 {
-        self.stopped().unwrap_or(self.newest_recorded)
-    }
-
-    /// Returns when the session was stopped, according to its rundown, or the single event that replaces a disabled rundown.
-    fn stopped(&self) -> Option<i64> {
         // Threads keep writing events until they notice the stop.
-        self.rundown.map(|first| first.max(self.newest_recorded))
+        self.session_stopped.map_or(self.newest_recorded, |stopped| stopped.max(self.newest_recorded))
     }
 
     /// Returns a snapshot at a time in nanoseconds since the start of the session: the current time of a live session, which may be later than
     /// its newest event, or [`end`](Self::end).
     pub fn snapshot(&self, now: i64) -> Snapshot {
-        let now = self.stopped().map_or(now, |stopped| now.min(stopped));
+        let now = if self.is_stopped { now.min(self.end()) } else { now };
         Snapshot {
             now,
             recorded_ns: u64::try_from(now.saturating_sub(self.window.as_ref().map_or(0, |window| *window.start().max(&0)))).unwrap_or(0),
@@ -220,7 +218,13 @@ impl Live {
     #[inline]
     fn count(&mut self, event: &Event<'_>, at: i64, kind: Kind) -> bool {
         if kind.is_rundown {
-            self.rundown = Some(self.rundown.map_or(at, |first| first.min(at)));
+            // When a session is stopped, the runtime writes this event to all of them, and then the rundown to that one.
+            if kind.kind == EventKind::ProcessInfo && !self.is_stopped {
+                self.session_stopped = Some(at);
+            } else if kind.kind != EventKind::ProcessInfo {
+                self.is_stopped = true;
+                self.session_stopped.get_or_insert(at);
+            }
         } else {
             self.newest_recorded = self.newest_recorded.max(at);
         }

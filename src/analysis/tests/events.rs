@@ -263,3 +263,27 @@ fn counted_events_determine_the_end_of_a_recording() {
     script.play_to(&mut counted);
     assert_eq!((counted.0.end(), counted.0.newest()), (2000 * MS, 9000 * MS));
 }
+
+/// The runtime announces the stop of each session to all of them.
+#[test]
+fn stop_of_another_session_is_not_the_end() {
+    let played = |stops: &[i64], rundown: Option<i64>| {
+        let mut script = Script::new();
+        throw(&mut script, 500 * MS, "A", "", 0);
+        for at in stops {
+            let metadata = Metadata { provider: "Microsoft-DotNETCore-EventPipe".into(), event_id: 1, ..Metadata::default() };
+            script.event(metadata, at * MS, 1, 1, Bytes::default());
+        }
+        if let Some(at) = rundown {
+            let metadata = Metadata { provider: RUNDOWN.into(), event_id: 146, ..Metadata::default() };
+            script.event(metadata, at * MS, 1, 1, Bytes::default());
+        }
+        let mut live = Live::default();
+        script.play_to(&mut live);
+        live
+    };
+    assert_eq!(played(&[1000], None).snapshot(2000 * MS).now, 2000 * MS, "this session may be running");
+    assert_eq!(played(&[1000, 3000], None).end(), 3000 * MS);
+    let stopped = played(&[1000, 3000], Some(3100));
+    assert_eq!((stopped.end(), stopped.snapshot(9000 * MS).now), (3000 * MS, 3000 * MS));
+}
