@@ -191,7 +191,7 @@ async fn missing_output_folder_is_reported() {
     let test_bed = TestBed::new(healthy());
     let file = test_bed.file("no/such.nettrace");
     test_bed.trace_into(&file).assert_refused(1, &format!("the folder {} does not exist", file.parent().unwrap().display()));
-    let output = test_bed.run(&["dump", "-o", file.to_str().unwrap()]);
+    let output = test_bed.run(&["dump", "-o", file.with_extension("dmp").to_str().unwrap()]);
     assert_eq!((output.code, output.stdout.as_str()), (1, ""));
     assert!(output.stderr.contains("[createdump] ") && output.stderr.contains("E_FAIL (0x80004005)"), "{}", output.stderr);
     test_bed.assert_untouched();

@@ -61,7 +61,8 @@ fn processes_in_two_containers_have_two_rows() {
     }
     let place = folder();
     runtimes::each(runtimes::with("known"), |runtime| {
-        let [first, second, trace] = ["1", "2", "3"].map(|name| place.path().join(format!("{}-{name}.nettrace", runtime.version)));
+        let [first, second] = ["1", "2"].map(|name| place.path().join(format!("{}-{name}.nettrace", runtime.version)));
+        let trace = first.with_extension("perfetto-trace");
         let [mut one, mut other] = [0; 2].map(|_| runtime.program("known").contained().start());
         record(&mut one, &first, &RECORD);
         record(&mut other, &second, &RECORD);
