@@ -174,7 +174,7 @@ impl HealthIssue {
                 let cpu = cpu?;
                 let others = cpu.others().map(|others| format!(" (others use {others:.1} CPUs)")).unwrap_or_default();
                 let text = format!("runnable threads wait for a CPU {} of the time{others}", Percent(cpu.wait_share()?));
-                let finding = finding(Tab::Slowdown, text, "other threads use the CPUs meanwhile", "");
+                let finding = finding(Tab::Slowdown, text, "all CPUs are in use by other threads", "");
                 (cpu_wait_excess(&cpu, thresholds)?, Finding { live: CPU_ADVICE, ..finding })
             }
         };

@@ -52,7 +52,7 @@ impl Client {
     /// Returns the environment of the process when it was started; `None` if it is empty or not readable.
     pub(super) fn initial_environment(&self) -> Option<Vec<Variable>> {
         let variables = self.read(Proc::initial_environment)?;
-        // The pid may have been reused meanwhile.
+        // The pid may have been reused since.
         (self.own_proc().is_some() && !variables.is_empty()).then_some(variables)
     }
 

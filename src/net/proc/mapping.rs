@@ -71,7 +71,7 @@ impl Proc {
         Ok(maps.split(|byte| *byte == b'\n').filter_map(CodeMapping::parse).collect())
     }
 
-    /// Returns which memory of a process may be read now. A large process takes a while to list it, and cannot map memory meanwhile.
+    /// Returns which memory of a process may be read now. Listing the memory of a large process takes time, during which it cannot map any.
     pub(crate) fn readable_memory(&self, pid: u32) -> io::Result<ReadableMemory> {
         // Another user could have mapped a file that blocks whoever reads it forever: see `mounts`.
         if self.is_ours(pid) { Ok(ReadableMemory::All) } else { Ok(ReadableMemory::Anonymous(anonymous_ranges(&self.maps(pid)?))) }
