@@ -145,7 +145,9 @@ fn figures_of(found: &Value) -> Value {
 /// Merges the allocations of generic types, which the library names as C# does, and the other readers as in the stream.
 fn without_generic_names(mut figures: Value) -> Value {
     let Some(allocations) = figures["allocations"].as_object_mut() else { return figures };
-    let is_generic = |name: &String| name.contains(['`', '<']);
+    // A nested generic type has only its arguments in the stream: `Entry[System.Int32,System.String][]`.
+    let has_arguments = |name: &str| name.split('[').skip(1).any(|rest| !rest.starts_with([']', ',', '*']));
+    let is_generic = |name: &String| name.contains(['`', '<']) || has_arguments(name);
     let generic: Vec<_> = allocations.iter().filter(|(name, _)| is_generic(name)).map(|(_, sum)| sum.clone()).collect();
     allocations.retain(|name, _| !is_generic(name));
     let sum = |at: usize| generic.iter().map(|sum| sum[at].as_u64().unwrap()).sum::<u64>();
