@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 use dn_top::analysis::SampleFilter;
 use dn_top::model::RecordingAnalysis;
@@ -105,8 +106,8 @@ fn a_recording_and_its_cpu_samples_become_one_file() {
         let document = output.json();
         let cpu = joined.counts[&("Universal.Events".to_owned(), 1, "cpu".to_owned())];
         assert_eq!((document["cpu_samples"].as_u64(), document["lost_events"].as_u64()), (Some(cpu), Some(joined.lost)), "{runtime}");
-        // One per millisecond of the CPU time that the program got, which includes the time before and after the recording.
-        assert!(u128::from(cpu) > got.as_millis() / 4, "{runtime}: {got:?}: {document:#}");
+        // One per millisecond of CPU time. What the program got includes the time before and after the recording, which other tests can prolong.
+        assert!(u128::from(cpu) > got.min(Duration::from_secs(2)).as_millis() / 8, "{runtime}: {got:?}: {document:#}");
         assert!(document["events"].as_u64().unwrap() > 100, "{runtime}: {document:#}");
         // Also in reports and comparisons.
         let [report, report_of_one] = [path, one].map(|path| Invocation::new(["report", path, "--json", "-n", "1000"]).run().json());
