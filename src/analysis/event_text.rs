@@ -21,7 +21,7 @@ const MAX_RAW_BYTES: usize = 32;
 /// Formatted fields of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Described {
-    /// Names and values, alternating, with an equals sign after each name.
+    /// Names and values, alternating, with an equals sign after each name and a space after each value but the last.
     text: String,
     /// End of each field's name and value in `text`.
     ends: Vec<[usize; 2]>,
@@ -40,9 +40,14 @@ impl Described {
         self.spans().map(|[start, _, value]| &self.text[start..value])
     }
 
+    /// Returns the [assignments](Self::assignments), separated by spaces.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Returns the start of each field, and the ends of its name and value.
     fn spans(&self) -> impl ExactSizeIterator<Item = [usize; 3]> {
-        let start = |index: usize| index.checked_sub(1).map_or(0, |before| self.ends[before][1]);
+        let start = |index: usize| index.checked_sub(1).map_or(0, |before| self.ends[before][1] + 1);
         self.ends.iter().enumerate().map(move |(index, [name, value])| [start(index), *name, *value])
     }
 
@@ -52,24 +57,24 @@ impl Described {
         self.ends.clear();
         self.is_cut = false;
         let metadata = event.metadata;
-        if metadata.fields.is_empty() && manifest::is_described(&metadata.provider, metadata.event_id) {
-            manifest::read(&metadata.provider, metadata.event_id, event.payload, pointer_size, |field| {
-                self.add("", field.name, |text| {
-                    match field.value {
-                        Value::UInt(number) if field.is_hex => write!(text, "{number:#x}")?,
-                        value => write_value(text, &value)?,
-                    }
-                    field.symbol.map_or(Ok(()), |word| write!(text, " ({word})"))
-                });
+        if !metadata.fields.is_empty() {
+            return self.add_all("", event.values(), DEPTH);
+        }
+        let is_described = manifest::read(&metadata.provider, metadata.event_id, event.payload, pointer_size, |field| {
+            self.add("", field.name, |text| {
+                match field.value {
+                    Value::UInt(number) if field.is_hex => write!(text, "{number:#x}")?,
+                    value => write_value(text, &value)?,
+                }
+                field.symbol.map_or(Ok(()), |word| write!(text, " ({word})"))
             });
-        } else if metadata.fields.is_empty() && !event.payload.is_empty() {
+        });
+        if !is_described && !event.payload.is_empty() {
             self.is_cut = event.payload.len() > MAX_RAW_BYTES;
             self.add("", "bytes", |text| {
                 let bytes = event.payload.iter().take(MAX_RAW_BYTES).enumerate();
                 bytes.into_iter().try_for_each(|(index, byte)| write!(text, "{}{byte:02x}", if index == 0 { "" } else { " " }))
             });
-        } else {
-            self.add_all("", event.values(), DEPTH);
         }
     }
 
@@ -92,6 +97,9 @@ impl Described {
     }
 
     fn add(&mut self, path: &str, name: &str, write: impl FnOnce(&mut String) -> fmt::Result) {
+        if !self.ends.is_empty() {
+            self.text.push(' ');
+        }
         push_name(&mut self.text, path, name);
         let end_of_name = self.text.len();
         self.text.push('=');

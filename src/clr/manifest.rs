@@ -21,16 +21,12 @@ pub struct NativeField<'a> {
     pub symbol: Option<&'static str>,
 }
 
-/// Returns whether the fields of an event are known.
-pub fn is_described(provider: &str, event_id: u32) -> bool {
-    events::fields(provider, event_id).is_some()
-}
-
-/// Calls `each` for every known field of an event, in payload order, up to the end of the payload.
-pub fn read<'a>(provider: &str, event_id: u32, payload: &'a [u8], pointer_size: u8, mut each: impl FnMut(NativeField<'a>)) {
+/// Calls `each` for every known field of an event, in payload order, up to the end of the payload. Returns whether the fields are known.
+pub fn read<'a>(provider: &str, event_id: u32, payload: &'a [u8], pointer_size: u8, mut each: impl FnMut(NativeField<'a>)) -> bool {
+    let Some(fields) = events::fields(provider, event_id) else { return false };
     let mut reader = Reader::new(payload);
-    for (name, kind) in events::fields(provider, event_id).unwrap_or_default().split(' ').filter_map(|field| field.split_once(':')) {
-        let Some((value, is_hex)) = value(&mut reader, kind, pointer_size) else { return };
+    for (name, kind) in fields.split(' ').filter_map(|field| field.split_once(':')) {
+        let Some((value, is_hex)) = value(&mut reader, kind, pointer_size) else { break };
         let number = if let Value::UInt(number) = value { u32::try_from(number).ok() } else { None };
         let word = number.and_then(|number| match kind {
             "gcreason" => Some(GcReason(number).name()),
@@ -44,6 +40,7 @@ pub fn read<'a>(provider: &str, event_id: u32, payload: &'a [u8], pointer_size: 
             each(NativeField { name, value, is_hex, symbol: word });
         }
     }
+    true
 }
 
 /// Reasons for suspending the threads.
@@ -94,7 +91,7 @@ mod tests {
             ("Demo", 80, false),
             ("Microsoft-Windows-DotNETRuntime", 9999, false),
         ] {
-            assert_eq!(is_described(provider, id), expected, "{provider} {id}");
+            assert_eq!(read(provider, id, &[], 8, |_| ()), expected, "{provider} {id}");
         }
     }
 

@@ -28,8 +28,9 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create
 
 /// Measuring time of each line.
 const TIME: Duration = Duration::from_secs(2);
-/// Chunk size with which a recorder reads from a socket.
-const PIECE: usize = 64 * 1024;
+/// Sizes of the pieces in which files and sockets are read.
+const FILE_PIECE: usize = 512 << 10;
+const SOCKET_PIECE: usize = 64 << 10;
 const FORMATS: [TraceFormat; 6] =
     [TraceFormat::Perfetto, TraceFormat::Speedscope, TraceFormat::Chromium, TraceFormat::Folded, TraceFormat::Pprof, TraceFormat::Csv];
 
@@ -121,11 +122,11 @@ fn best(mut run: impl FnMut()) -> f64 {
 
 fn export(format: TraceFormat, bytes: &[u8]) {
     let mut overview = Overview::default();
-    decode(bytes, &mut overview, |_| ());
+    decode(bytes, FILE_PIECE, &mut overview, |_| ());
     let options = Options { format, part: Part::default(), calls: false, tasks: false, number: 0 };
     let scratch = Box::new(tempfile::tempfile().unwrap());
     let mut export = Export::new(options, overview, Box::new(io::sink()), scratch).unwrap();
-    decode(bytes, &mut export, |_| ());
+    decode(bytes, FILE_PIECE, &mut export, |_| ());
     export.finish().unwrap();
 }
 
@@ -140,7 +141,7 @@ fn live(bytes: &[u8], with_memory: bool) -> usize {
             service.commit(trace);
         }
     };
-    decode(bytes, &mut trace, |trace| {
+    decode(bytes, SOCKET_PIECE, &mut trace, |trace| {
         commit(trace.take());
         trace.acknowledge();
     });
@@ -174,9 +175,9 @@ impl Service {
     }
 }
 
-fn decode<S: Sink>(bytes: &[u8], sink: &mut S, mut taken: impl FnMut(&mut S)) {
+fn decode<S: Sink>(bytes: &[u8], piece: usize, sink: &mut S, mut taken: impl FnMut(&mut S)) {
     let mut decoder = Decoder::new(Limits::default());
-    for piece in bytes.chunks(PIECE) {
+    for piece in bytes.chunks(piece) {
         decoder.feed(piece, sink).unwrap();
         taken(sink);
     }

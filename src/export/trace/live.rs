@@ -10,7 +10,6 @@ use super::stacks::Stacks;
 use super::walk::Walk;
 use super::writer::Subject;
 use crate::analysis::{Images, Live, Symbols};
-use crate::clr::EventKind;
 use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, Thread, TraceHeader};
 
 /// The process of a stream, as of the opening of the stream.
@@ -38,7 +37,6 @@ pub struct LiveTrace {
     /// Threads named before the start of the stream.
     early_threads: Vec<Thread>,
     symbols: Live,
-    kinds: Vec<EventKind>,
     /// Time of the newest event whose packets were delivered.
     delivered_until: i64,
 }
@@ -67,7 +65,6 @@ impl LiveTrace {
             walk: None,
             early_threads: Vec::new(),
             symbols: Live::symbols_only(),
-            kinds: vec![EventKind::Other],
             delivered_until: 0,
         }
     }
@@ -128,7 +125,6 @@ impl Sink for LiveTrace {
     }
 
     fn metadata(&mut self, metadata: &Metadata) {
-        self.kinds.push(EventKind::of(metadata));
         self.symbols.metadata(metadata);
         if let Some(walk) = &mut self.walk {
             walk.metadata(metadata);
@@ -141,10 +137,9 @@ impl Sink for LiveTrace {
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
-        if let Some(walk) = &mut self.walk {
-            walk.event(event);
-        }
-        if self.kinds.get(event.metadata.index as usize).is_some_and(|kind| kind.locates_methods()) {
+        let Some(walk) = &mut self.walk else { return };
+        walk.event(event);
+        if walk.kind(event.metadata).locates_methods() {
             self.symbols.event(event);
         }
     }

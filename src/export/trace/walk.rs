@@ -41,7 +41,8 @@ pub(super) struct Walk<'w> {
     sequence_point: i64,
     /// End of the latest known gap of each capture thread: the next gap starts after it.
     lost_until: HashMap<ThreadId, i64>,
-    newest: i64,
+    /// Time of the newest event, in ticks: most events need no other time.
+    newest_ticks: i64,
     /// Whether tasks are linked across threads.
     with_tasks: bool,
     /// Whether samples of the runtime are left out.
@@ -62,7 +63,7 @@ impl<'w> Walk<'w> {
             allocation_rates: AllocationRates::default(),
             sequence_point: 0,
             lost_until: HashMap::default(),
-            newest: 0,
+            newest_ticks: 0,
             with_tasks,
             without_samples,
             texts: Default::default(),
@@ -71,9 +72,10 @@ impl<'w> Walk<'w> {
 
     /// Ends everything still open.
     pub(super) fn finish(mut self) -> io::Result<Written> {
-        self.allocation_rates.finish(self.newest, &mut self.output);
-        self.open_slices.finish(self.newest, &mut self.output);
-        self.output.finish(self.newest)
+        let newest = self.newest();
+        self.allocation_rates.finish(newest, &mut self.output);
+        self.open_slices.finish(newest, &mut self.output);
+        self.output.finish(newest)
     }
 
     /// Passes on everything found so far.
@@ -92,13 +94,13 @@ impl<'w> Walk<'w> {
 
     /// Adds a slice that shows missing data between `since` and now.
     pub(super) fn note_loss(&mut self, name: &str, since: i64, arguments: &[(&'static str, ArgumentValue<'_>)]) {
-        let slice = TrackEvent::slice(ThreadId::default(), "lost", name, since.min(self.newest), self.newest, arguments);
+        let slice = TrackEvent::slice(ThreadId::default(), "lost", name, since.min(self.newest()), self.newest(), arguments);
         self.output.event(TrackEvent { track: Track::LostPackets, ..slice });
     }
 
     /// Returns the time of the newest event.
     pub(super) fn newest(&self) -> i64 {
-        self.newest
+        self.at(self.newest_ticks)
     }
 
     /// Sets the names of methods that arrived after the stacks.
@@ -110,7 +112,8 @@ impl<'w> Walk<'w> {
         self.header.nanoseconds_between(self.header.sync_ticks, timestamp)
     }
 
-    fn kind(&self, metadata: &Metadata) -> EventKind {
+    /// Returns the kind of the events that a metadata record describes.
+    pub(super) fn kind(&self, metadata: &Metadata) -> EventKind {
         self.kinds.get(metadata.index as usize).copied().unwrap_or_default()
     }
 
@@ -326,6 +329,7 @@ impl<'w> Walk<'w> {
 impl Sink for Walk<'_> {
     fn trace(&mut self, header: &TraceHeader) {
         self.header = *header;
+        self.newest_ticks = header.sync_ticks;
     }
 
     fn metadata(&mut self, metadata: &Metadata) {
@@ -345,17 +349,26 @@ impl Sink for Walk<'_> {
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
+        self.newest_ticks = self.newest_ticks.max(event.timestamp());
+        let kind = self.kind(event.metadata);
+        let (EventKind::ThreadSample
+        | EventKind::CpuSample
+        | EventKind::ContextSwitch
+        | EventKind::ExceptionThrown
+        | EventKind::LogMessage) = kind
+        else {
+            return;
+        };
         let at = self.at(event.timestamp());
-        self.newest = self.newest.max(at);
-        match self.kind(event.metadata) {
-            EventKind::ThreadSample if !self.without_samples => self.sample(event, at),
+        match kind {
+            EventKind::ThreadSample if self.without_samples => {}
+            EventKind::ThreadSample => self.sample(event, at),
             EventKind::CpuSample => self.cpu_sample(event, at),
             EventKind::ContextSwitch => self.context_switch(event, at),
-            kind @ (EventKind::ExceptionThrown | EventKind::LogMessage) => {
+            _ => {
                 // A malformed payload is ignored.
                 let _ = self.convert(kind, event, at);
             }
-            _ => return,
         }
         self.make_room();
     }
