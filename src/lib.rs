@@ -107,7 +107,7 @@
 //! use dn_top::session::{ReadError, RecordedFile};
 //!
 //! fn top_methods(file: &Path) -> Result<Vec<MethodTime>, ReadError> {
-//!     let (sampled, _) = RecordedFile::open(file)?.read_methods()?;
+//!     let (sampled, _) = RecordedFile::open(file)?.read_methods(None)?;
 //!     Ok(sampled.profile().methods(SampleFilter::BUSY, 10).methods)
 //! }
 //! # use dn_top::{clr::select, net::{Directory, discovery::Sources}, session::{Plan, Recorder}, sim::Fleet};

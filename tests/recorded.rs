@@ -108,6 +108,44 @@ fn recordings_are_compared() {
     assert!(refused.stderr.contains("the range is empty"), "{}", refused.stderr);
 }
 
+/// The parts of a recording add up to the whole.
+#[test]
+fn analyses_of_a_range_contain_only_that_part() {
+    let place = folder();
+    let file = place.path().join("a");
+    fs::write(&file, capture("net31-heavy")).unwrap();
+    let file = file.to_str().unwrap();
+    let analyze = |command: &str, more: &[&str]| run(&[&[command, file, "--json"], more].concat());
+    let ranges = [&["--range", "..1s"][..], &["--range", "1s.."], &[]];
+    let samples = ranges.map(|range| analyze("report", range).json()).map(|report| {
+        let number = |name: &str| report[name].as_u64().unwrap();
+        number("samples") + number("waiting")
+    });
+    assert!(samples[0] > 100 && samples[1] > 100 && samples[0] + samples[1] == samples[2], "{samples:?}");
+    for (command, name, has_second) in [("gc", "pauses", false), ("exceptions", "thrown", true)] {
+        let counts = ranges.map(|range| analyze(command, range).json()[name].as_u64().unwrap());
+        assert!(counts[0] > 0 && (counts[1] > 0) == has_second && counts[0] + counts[1] == counts[2], "{command}: {counts:?}");
+    }
+    let causes = ranges.map(|range| analyze("slow", range).json()["causes"].clone());
+    assert_ne!(causes[0], causes[2]);
+    for command in ["gc", "slow"] {
+        let late = analyze(command, &["--range", "1h.."]);
+        assert!(
+            late.code == 0
+                && late.stderr.matches("dn-top: ").count() == 1
+                && late.stderr.ends_with("a: the range is after the end of the recording\n"),
+            "{late:?}"
+        );
+    }
+    let none = analyze("gc", &["--range", "1s.."]);
+    assert!(none.stderr.ends_with("a: the range contains no such events\n"), "{none:?}");
+    let late = analyze("report", &["--range", "1h.."]);
+    assert!(late.code == 0 && late.stderr.contains("the range of "), "{late:?}");
+    run(&["gc", "4242", "--range", "..1s"]).assert_refused(2, "--range selects a part of a file");
+    let both = analyze("report", &["--range", "..1s", "--off-cpu"]);
+    assert!(both.code == 2 && both.stderr.contains("cannot be used with '--off-cpu'"), "{both:?}");
+}
+
 #[test]
 fn a_report_adds_up() {
     let place = folder();

@@ -24,7 +24,7 @@ pub struct SampledMethods {
     methods: Methods,
     cpu: RecordedCpu,
     period_ns: u32,
-    /// Kernel samples outside this range are ignored.
+    /// Samples outside this range are ignored.
     window: Option<RangeInclusive<i64>>,
     /// Whether all names were known from the start. If not, irrelevant ones may be skipped.
     knows_names: bool,
@@ -35,13 +35,18 @@ pub struct SampledMethods {
 impl SampledMethods {
     /// Creates an instance with all names known from the start: samples are distinguished by method from the beginning, which takes less
     /// memory.
-    pub fn with_symbols(symbols: Symbols) -> Self {
-        Self { symbols, knows_names: true, ..Self::default() }
+    #[must_use]
+    pub fn with_symbols(self, symbols: Symbols) -> Self {
+        Self { window: self.window, symbols, knows_names: true, ..Self::default() }
     }
 
-    /// Creates an instance for the kernel samples in a part of a stream, in nanoseconds since the start of its session.
+    /// Creates an instance for the samples in a part of a stream, in nanoseconds since the start of its session.
     pub fn within(window: RangeInclusive<i64>) -> Self {
         Self { window: Some(window), ..Self::default() }
+    }
+
+    fn is_within(&self, at: i64) -> bool {
+        self.window.as_ref().is_none_or(|window| window.contains(&at))
     }
 
     /// Returns whether another pass with all names known from the start would be more complete: stacks were folded for lack of room, or
@@ -74,6 +79,7 @@ impl SampledMethods {
     fn analyze(&mut self, event: &Event<'_>) -> Option<()> {
         let context = &self.clock.context(self.kinds.of(event.metadata), event);
         match context.kind {
+            EventKind::ThreadSample if !self.is_within(context.at) => Some(()),
             EventKind::ThreadSample => {
                 self.late |= event.stack().is_some_and(|stack| self.symbols.may_have_skipped(stack));
                 self.methods.feed(context, &self.symbols, self.contention.is_waiting(context.thread))
@@ -133,9 +139,7 @@ impl Sink for SampledMethods {
             | EventKind::ThreadTime
             | EventKind::SampleLosses) => {
                 let at = self.clock.nanoseconds(event.timestamp());
-                if !matches!(kind, EventKind::CpuSample | EventKind::ContextSwitch)
-                    || self.window.as_ref().is_none_or(|window| window.contains(&at))
-                {
+                if !matches!(kind, EventKind::CpuSample | EventKind::ContextSwitch) || self.is_within(at) {
                     // A malformed payload is ignored.
                     let _ = self.cpu.feed(kind, event, at, self.period_ns);
                 }

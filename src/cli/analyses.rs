@@ -23,6 +23,7 @@ use super::print;
 use super::target::connect_running;
 use crate::analysis::{AllocationSnapshot, CallSite, EventCount, LEVELS, Layer, Live, Snapshot};
 use crate::clr::select;
+use crate::model::Span;
 use crate::session::{Observation, RecordedFile};
 use crate::sorting::CompactSort;
 
@@ -241,9 +242,9 @@ fn take<T>(all: &[T], most: usize, row: impl Fn(&T) -> Vec<Field>) -> Vec<Vec<Fi
 }
 
 pub(super) async fn run(host: &Host, analysis: Analysis, arguments: &args::Analyze) -> Result<Exit, Failure> {
-    let file = args::recording(&arguments.source);
+    let file = recording(&arguments.source, arguments.range)?;
     let (live, complete, exit) = match file {
-        Some(path) => read(path)?,
+        Some(path) => read(path, arguments.range)?,
         None => {
             let config = select(&[analysis.profile()], &[] as &[&str], None).map_err(Failure::usage)?.config;
             let (process, client) = connect_running(host, &arguments.source).await?;
@@ -252,7 +253,7 @@ pub(super) async fn run(host: &Host, analysis: Analysis, arguments: &args::Analy
             (observed.live, complete, exit)
         }
     };
-    let snapshot = live.snapshot(live.end());
+    let snapshot = live.snapshot(arguments.range.map_or(live.end(), |(_, to)| to.min(live.end())));
     let mut events = live.throughput().counts();
     events.compact_sort_by_key(|event| std::cmp::Reverse(event.count));
     let rows = analysis.rows(&snapshot, events, arguments.count);
@@ -263,11 +264,15 @@ pub(super) async fn run(host: &Host, analysis: Analysis, arguments: &args::Analy
         routes: (analysis == Analysis::Http).then(|| Routes::new(&snapshot.activities, arguments.count)),
     };
     if found.rows.is_empty() && arguments.count > 0 {
-        match file {
-            Some(file) => {
+        match (file, arguments.range) {
+            (Some(file), None) => {
                 print::message(format_args!("{} contains no such events; profile {} records them", file.display(), analysis.profile()))
             }
-            None => print::message("no such events were recorded"),
+            (Some(file), Some((from, _))) if from < live.end() => {
+                print::message(format_args!("{}: the range contains no such events", file.display()))
+            }
+            (Some(_), Some(_)) => {}
+            (None, _) => print::message("no such events were recorded"),
         }
     }
     Document::new(&snapshot, complete, found).print(&arguments.output, Found::write_text)?;
@@ -277,13 +282,29 @@ pub(super) async fn run(host: &Host, analysis: Analysis, arguments: &args::Analy
     Ok(exit)
 }
 
-/// Analyses a whole file.
-fn read(path: &Path) -> Result<(Live, bool, Exit), Failure> {
-    let mut live = Live::default();
+/// Returns the recording that `source` names, unless it is a process.
+pub(super) fn recording(source: &str, range: Option<Span>) -> Result<Option<&Path>, Failure> {
+    match args::recording(source) {
+        None if range.is_some() => Err(Failure::usage(format!("--range selects a part of a file, and {source} is none"))),
+        file => Ok(file),
+    }
+}
+
+/// Reports a range in which there is nothing, because the recording is shorter.
+pub(super) fn note_range(path: &Path, range: Option<Span>, end: i64) {
+    if range.is_some_and(|(from, _)| from >= end) {
+        print::message(format_args!("{}: the range is after the end of the recording", path.display()));
+    }
+}
+
+/// Analyses a file, or a part of it.
+fn read(path: &Path, range: Option<Span>) -> Result<(Live, bool, Exit), Failure> {
+    let mut live = range.map_or_else(Live::default, |(from, to)| Live::within(from..=to));
     let pass = RecordedFile::open(path).and_then(|mut recorded| recorded.read(&mut live)).map_err(Failure::failed)?;
     if let Some(trouble) = pass.trouble() {
         print::message(format_args!("{}: {trouble}", path.display()));
     }
+    note_range(path, range, live.end());
     let complete = pass.ending.is_complete() && !live.throughput().loses_content();
     Ok((live, complete, Exit::Done))
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::analyses::note_range;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::{heap_diff, print};
@@ -82,9 +83,7 @@ pub(super) fn run(arguments: &args::Diff) -> Result<Exit, Failure> {
         }
     }
     for (path, contents, range) in [(first, &before, arguments.before_range), (second, &after, arguments.after_range)] {
-        if range.is_some_and(|(from, _)| from >= contents.end) {
-            print::message(format_args!("{}: the range is after the end of the recording", path.display()));
-        }
+        note_range(path, range, contents.end);
     }
     if sections.is_empty() {
         print::message("neither recording contains anything to compare");

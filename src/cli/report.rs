@@ -102,9 +102,9 @@ struct Method {
 
 pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<Exit, Failure> {
     let mut recorded = RecordedFile::open(&arguments.file).map_err(Failure::failed)?;
-    let (sampled, pass) = recorded.read_methods().map_err(Failure::failed)?;
+    let (sampled, pass) = recorded.read_methods(arguments.range).map_err(Failure::failed)?;
 
-    let cpu = sampled.cpu().or_else(|| read_cpu_samples(&arguments.file, &pass.header, None));
+    let cpu = sampled.cpu().or_else(|| read_cpu_samples(&arguments.file, &pass.header, arguments.range));
     let losses = cpu.as_ref().and_then(|cpu| cpu.losses);
     let shows_cause = |event: &EventCount| match event.provider.as_str() {
         RUNTIME_PROVIDER => CAUSE_EVENT_IDS.contains(&event.event_id),
@@ -113,7 +113,7 @@ pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<E
     // A pipe cannot be read again: opening it would block until there is a writer.
     let is_file = arguments.file.metadata().is_ok_and(|metadata| metadata.is_file());
     let more = is_file && sampled.throughput().counts().iter().any(shows_cause);
-    let contents = if more { diff::read(&arguments.file, None).ok() } else { None };
+    let contents = if more { diff::read(&arguments.file, arguments.range).ok() } else { None };
     let report = Report {
         slow: contents.as_ref().map(|contents| SlowCauses::of_file(contents, thresholds)),
         routes: contents
@@ -133,7 +133,10 @@ pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<E
         print::message(format_args!("{}: {words}", arguments.file.display()));
     }
     if report.samples + report.waiting == 0 {
-        let file = arguments.file.display();
+        let file = match arguments.range {
+            Some(_) => format!("the range of {}", arguments.file.display()),
+            None => arguments.file.display().to_string(),
+        };
         match KernelSamples::from_counts(&sampled.throughput().counts()) {
             _ if report.source == "cpu" => {
                 print::message(format_args!("{file} contains no CPU samples: the threads used too little CPU time, or all were lost"))

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use super::analyses::{Document, observe};
+use super::analyses::{Document, note_range, observe, recording};
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
@@ -84,9 +84,10 @@ impl SlowCauses {
 
 pub(super) async fn run(host: &Host, arguments: &args::Slow) -> Result<Exit, Failure> {
     let thresholds = &host.settings.thresholds;
-    let (document, exit) = match args::recording(&arguments.source) {
+    let (document, exit) = match recording(&arguments.source, arguments.range)? {
         Some(path) => {
-            let contents = diff::read(path, None)?;
+            let contents = diff::read(path, arguments.range)?;
+            note_range(path, arguments.range, contents.end);
             if let Some(trouble) = &contents.trouble {
                 print::message(format_args!("{}: {trouble}", path.display()));
             }

@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::heap_file::is_heap_file;
 use super::pieces::{Piece, Pieces};
 use crate::analysis::{Live, SampledMethods};
-use crate::model::{Counted, FileKind, TraceFile};
+use crate::model::{Counted, FileKind, Span, TraceFile};
 use crate::net::files;
 use crate::nettrace::{DecodeError, Decoder, Ending, Limits, Repair, Sink, TraceHeader};
 
@@ -241,18 +241,18 @@ impl RecordedFile {
         }
     }
 
-    /// Collects sampled methods. A file in which the names come too late is read again, which is impossible for a pipe.
+    /// Collects sampled methods of a file, or of a part of it. A file in which the names come too late is read again, which is impossible for a pipe.
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub fn read_methods(&mut self) -> Result<(SampledMethods, Pass), ReadError> {
-        let mut sampled = SampledMethods::default();
+    pub fn read_methods(&mut self, span: Option<Span>) -> Result<(SampledMethods, Pass), ReadError> {
+        let mut sampled = span.map_or_else(SampledMethods::default, |(from, to)| SampledMethods::within(from..=to));
         let mut pass = self.read(&mut sampled)?;
         if sampled.is_incomplete() && self.rewind().is_ok() {
             let mut symbols = Live::symbols_only();
             self.read(&mut symbols)?;
             self.rewind()?;
-            sampled = SampledMethods::with_symbols(symbols.into_symbols());
+            sampled = sampled.with_symbols(symbols.into_symbols());
             pass = self.read(&mut sampled)?;
         }
         Ok((sampled, pass))

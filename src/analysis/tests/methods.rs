@@ -310,7 +310,7 @@ fn sampled_methods_match_the_full_analysis() {
     late(&mut script);
     let mut symbols = Live::symbols_only();
     script.play_to(&mut symbols);
-    let again = sampled(SampledMethods::with_symbols(symbols.into_symbols()), late);
+    let again = sampled(SampledMethods::default().with_symbols(symbols.into_symbols()), late);
     let names: Vec<_> = again.profile().methods(SampleFilter::BUSY, 100).methods.into_iter().map(|method| method.name).collect();
     assert!(!again.is_incomplete() && names.contains(&"App.Never".to_owned()), "{names:?}");
 }
@@ -332,7 +332,7 @@ fn folded_stacks_are_found_in_a_second_pass() {
     many(&mut script);
     let mut symbols = Live::symbols_only();
     script.play_to(&mut symbols);
-    let again = sampled(SampledMethods::with_symbols(symbols.into_symbols()), many);
+    let again = sampled(SampledMethods::default().with_symbols(symbols.into_symbols()), many);
     let found = again.profile().methods(SampleFilter::ALL, 10);
     assert!(!again.is_incomplete() && found.folded == 0, "{found:?}");
     assert_eq!((found.methods.len(), found.methods[0].own.all()), (1, 1400));

@@ -90,6 +90,9 @@ pub(in crate::cli) struct Analyze {
     /// A nettrace file, or a process: a pid, the name of an entry assembly, or the path of a diagnostic socket
     #[arg(value_name = "FILE|TARGET")]
     pub(in crate::cli) source: String,
+    /// Only this part of a file, such as 10s..20s, ..30s or 1m.. since its start
+    #[arg(long, value_name = "FROM..TO", value_parser = parse_range)]
+    pub(in crate::cli) range: Option<Span>,
     /// How long to record a process
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time)]
     pub(in crate::cli) duration: Duration,
@@ -105,6 +108,9 @@ pub(in crate::cli) struct Slow {
     /// A nettrace file, preferably of profile slow, or a process: a pid, the name of an entry assembly, or the path of a diagnostic socket
     #[arg(value_name = "FILE|TARGET")]
     pub(in crate::cli) source: String,
+    /// Only this part of a file, such as 10s..20s, ..30s or 1m.. since its start
+    #[arg(long, value_name = "FROM..TO", value_parser = parse_range)]
+    pub(in crate::cli) range: Option<Span>,
     /// How long to record a process
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_time)]
     pub(in crate::cli) duration: Duration,
@@ -126,6 +132,9 @@ pub(in crate::cli) fn recording(source: &str) -> Option<&Path> {
 pub(in crate::cli) struct Report {
     /// The file
     pub(in crate::cli) file: PathBuf,
+    /// Only this part of the file, such as 10s..20s, ..30s or 1m.. since its start
+    #[arg(long, value_name = "FROM..TO", value_parser = parse_range, conflicts_with = "off_cpu")]
+    pub(in crate::cli) range: Option<Span>,
     /// Number of methods
     #[arg(short = 'n', value_name = "N", default_value = "20")]
     pub(in crate::cli) count: usize,
