@@ -197,18 +197,20 @@ async fn missing_output_folder_is_reported() {
     test_bed.assert_untouched();
 }
 
-/// Runs dn-top with a file system mounted over a folder with these options, then `stats` for each file left there. The mount is visible only
-/// in a mount namespace of its own. `None` where such a namespace cannot be created.
-fn mounted(options: &str, place: &Path, words: &[&str]) -> Option<Output> {
+/// Runs dn-top with a file system mounted over a folder with these options, then `stats` for each recording left there. The mount is visible only
+/// in a mount namespace of its own. After two seconds, another program writes this many bytes. `None` where such a namespace cannot be created.
+fn mounted(options: &str, written: &str, place: &Path, words: &[&str]) -> Option<Output> {
     if !runtimes::namespaces() {
         return None;
     }
     let user: &[&str] = if rustix::process::geteuid().is_root() { &[] } else { &["--user", "--map-root-user"] };
-    let script = r#"mount -t tmpfs -o "$1" tmpfs "$2"; place=$2; shift 2
+    let script = r#"mount -t tmpfs -o "$1" tmpfs "$2"; written=$3; place=$2; shift 3
+        if [ "$written" != 0 ]; then (sleep 2; head -c "$written" /dev/zero >"$place/other") & fi
         code=0; "$@" || code=$?
-        for file in "$place"/*; do if [ -e "$file" ]; then "$1" stats --json "$file"; fi; done
+        for file in "$place"/*.nettrace*; do if [ -e "$file" ]; then "$1" stats --json "$file"; fi; done
         exit $code"#;
-    let words = [&["--mount", "sh", "-euc", script, "sh", options, place.to_str().unwrap(), env!("CARGO_BIN_EXE_dn-top")], words].concat();
+    let words =
+        [&["--mount", "sh", "-euc", script, "sh", options, place.to_str().unwrap(), written, env!("CARGO_BIN_EXE_dn-top")], words].concat();
     Some(Invocation::of("unshare", [user, &words].concat()).run())
 }
 
@@ -216,7 +218,7 @@ fn mounted(options: &str, place: &Path, words: &[&str]) -> Option<Output> {
 async fn read_only_file_system_is_reported() {
     let test_bed = TestBed::new(healthy());
     let (socket, file) = (test_bed.runtime.socket().to_str().unwrap(), test_bed.file("a.nettrace"));
-    if let Some(output) = mounted("ro", test_bed.place.path(), &["trace", socket, "-o", file.to_str().unwrap()]) {
+    if let Some(output) = mounted("ro", "0", test_bed.place.path(), &["trace", socket, "-o", file.to_str().unwrap()]) {
         output.assert_refused(4, &format!("{}.partial is not writable by this user", file.display()));
         test_bed.assert_untouched();
     }
@@ -229,7 +231,7 @@ async fn written_data_is_kept_when_disk_is_full() {
     let (socket, file) = (test_bed.runtime.socket().to_str().unwrap(), test_bed.file("a.nettrace"));
     let everything = ["--provider", "Demo-Web:ffffffff:5", "--profile", "dotnet-sampled-thread-time"];
     let words = [&["trace", socket, "-o", file.to_str().unwrap(), "--json"], &everything[..]].concat();
-    let Some(output) = mounted("size=256k", test_bed.place.path(), &words) else { return };
+    let Some(output) = mounted("size=256k", "0", test_bed.place.path(), &words) else { return };
     assert_eq!(output.code, 1, "{}", output.stderr);
     assert!(output.stderr.contains("the disk is full") && output.stderr.contains("cut off"), "{}", output.stderr);
     let documents: Vec<Value> = serde_json::Deserializer::from_str(&output.stdout).into_iter().map(Result::unwrap).collect();
@@ -243,6 +245,20 @@ async fn written_data_is_kept_when_disk_is_full() {
     assert!(stats["events"].as_u64() > Some(100), "{stats}");
     // The runtime's session has been closed.
     assert!(test_bed.trace_into(&test_bed.file("next.nettrace")).code == 0 && test_bed.runtime.is_alive());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn recording_ends_before_the_disk_is_full() {
+    let test_bed = TestBed::new(healthy());
+    let (socket, file) = (test_bed.runtime.socket().to_str().unwrap(), test_bed.file("a.nettrace"));
+    let words = ["trace", socket, "-o", file.to_str().unwrap(), "--json"];
+    let Some(output) = mounted("size=8m", "7m", test_bed.place.path(), &words) else { return };
+    assert_eq!(output.code, 1, "{}", output.stderr);
+    assert!(output.stderr.contains("stopped before the disk is full"), "{}", output.stderr);
+    let documents: Vec<Value> = serde_json::Deserializer::from_str(&output.stdout).into_iter().map(Result::unwrap).collect();
+    let [result, stats] = documents.as_slice() else { panic!("{}", output.stdout) };
+    assert_eq!(json!([result["stopped_by"], result["complete"], stats["complete"]]), json!(["disk-space", true, true]));
+    test_bed.assert_untouched();
 }
 
 #[tokio::test(flavor = "multi_thread")]

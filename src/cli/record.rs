@@ -179,7 +179,7 @@ impl RecordResult {
     /// Returns the exit code: whether the file contains all that was requested.
     pub(super) fn exit(self) -> Result<Exit, Failure> {
         let failed = match self.outcome.stopped_by {
-            StoppedBy::Error => true,
+            StoppedBy::Error | StoppedBy::DiskSpace => true,
             StoppedBy::TargetExit => false,
             _ => (!self.outcome.complete || self.is_flight) && self.outcome.trouble.is_some(),
         };
@@ -364,6 +364,7 @@ mod tests {
     fn failure_to_export_is_the_result() {
         assert_eq!(result(StoppedBy::Duration, None), Ok(Exit::Done));
         assert_eq!(result(StoppedBy::Error, None), Ok(Exit::Failed));
+        assert_eq!(result(StoppedBy::DiskSpace, None), Ok(Exit::Failed));
         assert_eq!(result(StoppedBy::TargetExit, Some(Failure::new(Exit::Denied, anyhow::anyhow!("no")))), Err(Exit::Denied));
     }
 

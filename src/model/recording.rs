@@ -237,6 +237,8 @@ pub enum StoppedBy {
     Event,
     /// The user or a signal stopped it.
     Interrupt,
+    /// The recording would have filled the disk.
+    DiskSpace,
     /// The target exited.
     TargetExit,
     /// An operation failed.
@@ -251,6 +253,7 @@ impl StoppedBy {
             Self::Size => "size",
             Self::Event => "event",
             Self::Interrupt => "interrupt",
+            Self::DiskSpace => "disk-space",
             Self::TargetExit => "target-exit",
             Self::Error => "error",
         }

@@ -1,5 +1,6 @@
 //! One recording, from the request to the finished file: a thread writes its stream to the file, and a task drives it to completion.
 
+mod disk_space;
 mod driver;
 mod joined_file;
 
@@ -103,6 +104,7 @@ impl Recorder {
             plan,
             last: (begun, Totals::default()),
             stopping: None,
+            low_space: None,
         };
         let task = tokio::spawn(driver.run(pump, output));
         Ok(Self { session: session.id, request, progress: published, task })

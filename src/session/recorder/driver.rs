@@ -11,9 +11,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval, sleep};
 
 use super::StopRequest;
+use super::disk_space;
 use super::joined_file::{JoinedFile, NotJoined};
 use crate::analysis::Live;
-use crate::model::{Outcome, Phase, Rate, Recording, SafeText, StoppedBy};
+use crate::model::{Bytes, Outcome, Phase, Rate, Recording, SafeText, StoppedBy};
 use crate::net::ExchangeError;
 use crate::net::client::Client;
 use crate::net::log;
@@ -58,11 +59,13 @@ pub(super) struct Driver {
     pub(super) names: Option<MethodNameSearch>,
     pub(super) last: (Instant, Totals),
     pub(super) stopping: Option<Stopping>,
+    /// Free disk space because of which the recording was stopped, in bytes.
+    pub(super) low_space: Option<u64>,
 }
 
 impl Driver {
     pub(super) async fn run(mut self, pump: JoinHandle<Pumped>, output: OutputFile) {
-        let stopped_by = self.record().await;
+        let stopped_by = self.record(output.partial()).await;
         if let Some(by) = stopped_by {
             self.await_stoppable(by).await;
         }
@@ -74,6 +77,9 @@ impl Driver {
         let refusal = if stopped_by.is_some() { self.stop().await } else { None };
         // All data is written and counted then.
         let mut pumped = self.wait_for(pump).await.unwrap_or_else(|_| Pumped::lost());
+        if let Some(free) = self.low_space {
+            pumped.trouble.note(|| format!("stopped before the disk is full: {} are free", Bytes(free)));
+        }
         self.finish_scheduling(&mut pumped).await;
         if let Some(names) = self.names.take() {
             self.wait_for(names.finish(self.abandoned())).await;
@@ -131,12 +137,13 @@ impl Driver {
         }
     }
 
-    /// Runs until the stream ends by itself (`None`) or there is a reason to stop it.
-    async fn record(&mut self) -> Option<StoppedBy> {
+    /// Runs until the stream, which is written to this file, ends by itself (`None`) or there is a reason to stop it.
+    async fn record(&mut self, file: &Path) -> Option<StoppedBy> {
         let (progress, session) = (self.progress.clone(), self.session.clone());
         let mut analysis = progress.analysis.subscribe();
         let deadline = sleep(self.plan.duration.map_or(Duration::MAX, |duration| duration.saturating_sub(self.begun.elapsed())));
-        tokio::pin!(deadline);
+        let low_space = disk_space::low(file);
+        tokio::pin!(deadline, low_space);
         loop {
             tokio::select! {
                 () = session.ended() => return None,
@@ -153,6 +160,10 @@ impl Driver {
                 }
                 () = progress.stop_event.notified() => return Some(StoppedBy::Event),
                 () = &mut deadline => return Some(StoppedBy::Duration),
+                free = &mut low_space => {
+                    self.low_space = Some(free);
+                    return Some(StoppedBy::DiskSpace);
+                }
             }
         }
     }

@@ -136,6 +136,10 @@ fn recording_outcome_is_reported() {
             done(StoppedBy::TargetExit, false, true, Some("the target exited; blocks are kept")),
             "exited while being recorded. The target exited; blocks are kept. Kept: 1.8 MB, 63.8k events, in /x/y.nettrace.",
         ),
+        (
+            done(StoppedBy::DiskSpace, true, true, Some("stopped before the disk is full: 255 MB are free")),
+            "(4242): recorded 1.8 MB, 63.8k events, in /x/y.nettrace. Stopped before the disk is full: 255 MB are free.",
+        ),
         (done(StoppedBy::Error, false, true, Some("No space left on /x.")), "the recording failed. No space left on /x. Kept:"),
         (done(StoppedBy::Error, false, false, Some("The session limit.")), "nothing was recorded. The session limit."),
     ] {
