@@ -1,13 +1,14 @@
 //! Memory that the service shares with a producer.
 //!
 //! The service may write anything into it at any time, so every word is validated each time it is read, and each search is one pass over the pages.
-//! The service cannot shrink it: only a file sealed against that is mapped, since otherwise an access could kill this process.
+//! No access can kill this process: only a file sealed against shrinking is mapped, and none of huge pages, whose pool may be empty at the
+//! first access to a page.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
+use rustix::fs::{SealFlags, fcntl_get_seals, fstat, fstatfs};
 use thiserror::Error;
 use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
 
@@ -15,6 +16,8 @@ use crate::perfetto::chunk::CHUNK_HEADER;
 use crate::perfetto::page::{ChunkState, Layout, PAGE_HEADER, PageSize, PageWord};
 
 const MAX_BYTES: usize = 32 << 20;
+/// File system type of memory with ordinary pages (`TMPFS_MAGIC`, statfs(2)).
+const TMPFS: u64 = 0x0102_1994;
 
 /// The reason why shared memory is not used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -31,6 +34,9 @@ pub enum MemoryError {
     /// The memory could be shrunk.
     #[error("the memory of the tracing service is not sealed against changes of its size")]
     Unsealed,
+    /// The memory consists of huge pages, which are not reserved for a mapping: an access without a free page is a fatal signal.
+    #[error("the memory of the tracing service consists of huge pages")]
+    HugePages,
     /// Error of the operating system.
     #[error("the memory of the tracing service cannot be mapped: {0}")]
     Map(String),
@@ -75,6 +81,10 @@ impl SharedMemory {
         let seals = fcntl_get_seals(&file).map_err(|_| MemoryError::Unsealed)?;
         if !seals.contains(SealFlags::SHRINK) {
             return Err(MemoryError::Unsealed);
+        }
+        let system = fstatfs(&file).map_err(|error| MemoryError::Map(error.to_string()))?;
+        if system.f_type as u64 != TMPFS {
+            return Err(MemoryError::HugePages);
         }
         let size = fstat(&file).map_err(|error| MemoryError::Map(error.to_string()))?.st_size as u64;
         let bytes = usize::try_from(size).ok().filter(|bytes| (page.bytes()..=MAX_BYTES).contains(bytes)).ok_or(MemoryError::Size(size))?;
@@ -219,6 +229,20 @@ mod tests {
         assert_eq!(map(vec![file(4095, SealFlags::SHRINK)]), Err(MemoryError::Size(4095)));
         assert_eq!(map(vec![file((32 << 20) + 1, SealFlags::SHRINK)]), Err(MemoryError::Size((32 << 20) + 1)));
         assert_eq!(SharedMemory::map(vec![good()], None).map(|_| ()), Err(MemoryError::PageSize));
+    }
+
+    /// A huge page is needed at the first access only. If there is none, the access ends the process with SIGBUS.
+    #[test]
+    fn memory_of_huge_pages_is_not_mapped() {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB;
+        let Ok(file) = memfd_create("memory", flags) else {
+            eprintln!("skipped: this kernel has no huge pages of 2 MB");
+            return;
+        };
+        ftruncate(&file, 2 << 20).unwrap();
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW).unwrap();
+        let mapped = SharedMemory::map(vec![file], Some(PageSize::DEFAULT));
+        assert_eq!(mapped.map(|memory| memory.pages), Err(MemoryError::HugePages));
     }
 
     proptest! {
