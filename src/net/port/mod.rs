@@ -9,6 +9,7 @@ mod error;
 mod socket;
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -35,6 +36,8 @@ use crate::model::ProcessKey;
 const ADVERTISE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum number of connections identifying themselves at the same time; the others wait.
 const MAX_ADVERTISING: usize = 256;
+/// Maximum number of runtimes of one process: a process hosts one, rarely a few. Excess connections are closed.
+const MAX_RUNTIMES_PER_PROCESS: usize = 16;
 /// Pause after a failed accept, when all file descriptors are in use.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -105,8 +108,11 @@ impl Port {
     /// Returns the client of a connected process.
     pub(super) fn client(&self, key: ProcessKey) -> Option<Client> {
         let runtimes = self.registry.lock();
-        let of_process = runtimes.range((key, Cookie([0; 16]))..).take_while(|((of, _), _)| *of == key);
-        of_process.map(|(_, runtime)| runtime).find(|runtime| runtime.connection.is_open()).map(|runtime| runtime.client.clone())
+        runtimes
+            .range(of_process(key))
+            .map(|(_, runtime)| runtime)
+            .find(|runtime| runtime.connection.is_open())
+            .map(|runtime| runtime.client.clone())
     }
 }
 
@@ -118,6 +124,11 @@ impl Drop for Port {
 
 /// Process and cookie: a process may host several runtimes, and two processes may report the same cookie.
 type RuntimeId = (ProcessKey, Cookie);
+
+/// Range of the runtimes of a process.
+fn of_process(key: ProcessKey) -> RangeInclusive<RuntimeId> {
+    (key, Cookie([0; 16]))..=(key, Cookie([u8::MAX; 16]))
+}
 
 /// The runtimes connected to a port.
 #[derive(Debug)]
@@ -167,6 +178,10 @@ impl RuntimeRegistry {
         if runtimes.get(&id).is_some_and(|runtime| runtime.connection.is_open()) {
             // If the held connection has just ended, the runtime notices and connects again.
             runtimes[&id].connection.offer(stream);
+            return;
+        }
+        // A cookie is any number.
+        if runtimes.range(of_process(key)).count() >= MAX_RUNTIMES_PER_PROCESS {
             return;
         }
         let (connection, holder) = ReverseConnection::new();

@@ -3,9 +3,10 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::error::PortError;
@@ -68,11 +69,18 @@ fn clear(path: &Path) -> Result<(), PortError> {
     if !metadata.file_type().is_socket() || metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(PortError::FileExists(path.to_owned()));
     }
-    // There is no other way to find out whether a process listens. The connection is closed at once.
-    match UnixStream::connect(path) {
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path).map_err(io),
-        Ok(_) | Err(_) => Err(PortError::InUse(path.to_owned())),
+    match probe(path) {
+        Err(Errno::CONNREFUSED) => fs::remove_file(path).map_err(io),
+        Ok(()) | Err(_) => Err(PortError::InUse(path.to_owned())),
     }
+}
+
+/// Connects, since there is no other way to find out whether a process listens, and closes the connection at once. A listener that accepts no
+/// connections, and whose queue is full, must not block this.
+fn probe(path: &Path) -> Result<(), Errno> {
+    let probe = socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+    ioctl_fionbio(&probe, true)?;
+    connect(&probe, &SocketAddrUnix::new(path)?)
 }
 
 /// Raises the limit of open file descriptors, usually 1024, to allow for more runtimes. Child processes inherit it. If the limit cannot be raised,

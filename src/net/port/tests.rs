@@ -271,6 +271,26 @@ async fn one_connection_is_held_for_each_cookie() {
 }
 
 #[tokio::test]
+async fn number_of_runtimes_of_a_process_is_limited() {
+    let fixture = fixture();
+    let mut streams = Vec::new();
+    for cookie in 0..=MAX_RUNTIMES_PER_PROCESS as u8 {
+        streams.push(fixture.connect_and_send(&Advertise { cookie: Cookie([cookie; 16]), pid: 9 }.encode()).await);
+        if usize::from(cookie) < MAX_RUNTIMES_PER_PROCESS {
+            fixture.runtimes(&vec![9; streams.len()]).await;
+        }
+    }
+    let mut last = streams.pop().unwrap();
+    let closed = tokio::task::spawn_blocking(move || last.read(&mut [0]).unwrap());
+    assert_eq!(timeout(TIMEOUT, closed).await.expect("it is held").unwrap(), 0);
+    fixture.runtimes(&[9; MAX_RUNTIMES_PER_PROCESS]).await;
+    // Neither other processes nor the other runtimes are affected.
+    fixture.connect_and_send(&Advertise { cookie: Cookie([1; 16]), pid: 8 }.encode()).await;
+    drop(streams.pop());
+    fixture.runtimes(&[9; MAX_RUNTIMES_PER_PROCESS - 1]).await;
+}
+
+#[tokio::test]
 async fn a_command_waits_for_the_next_connection_unless_the_process_has_exited() {
     let fixture = fixture();
     let late = Spec { fault: Some(Fault::Late(Duration::from_millis(200))), ..Spec::new("Web", "9.0.7", 1) };

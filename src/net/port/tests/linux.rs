@@ -38,3 +38,31 @@ async fn socket_is_private_and_foreign_files_are_not_replaced() {
     refused(&dir.path().join("a,b"), "cannot be written into DOTNET_DiagnosticPorts");
     refused(&dir.path().join("no/port"), "cannot be served");
 }
+
+/// A stopped program still listens, but accepts nothing.
+#[tokio::test]
+async fn listener_with_a_full_queue_blocks_nothing() {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with};
+
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("port");
+    let at = SocketAddrUnix::new(&path).unwrap();
+    let socket = || socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None).unwrap();
+    let listener = socket();
+    bind(&listener, &at).unwrap();
+    listen(&listener, 0).unwrap();
+    let waiting: Vec<_> = std::iter::repeat_with(socket).take_while(|socket| connect(socket, &at).is_ok()).collect();
+    assert!(!waiting.is_empty());
+    let serve = tokio::task::spawn_blocking({
+        let (path, runtime) = (path.clone(), tokio::runtime::Handle::current());
+        move || {
+            let _entered = runtime.enter();
+            Port::serve(&path, &Sources::machine()).map(drop)
+        }
+    });
+    let served = timeout(Duration::from_secs(10), serve).await;
+    // Ends a thread that is blocked.
+    drop((listener, waiting));
+    let error = served.expect("it blocks").unwrap().unwrap_err();
+    assert!(matches!(error, PortError::InUse(_)) && path.exists(), "{error}");
+}
