@@ -18,8 +18,10 @@ use crate::perfetto::ipc::{Body, Frame};
 pub const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of frames queued for sending: a service that leaves so many unread does not read at all.
 const MAX_OUTGOING: usize = 1024;
-/// Maximum number of received frames queued. Further frames stay in the socket.
-const MAX_INCOMING: usize = 1024;
+/// Maximum number of received frames queued, each with up to two files. Further frames stay in the socket.
+const MAX_INCOMING: usize = 64;
+/// Maximum number of replies kept while waiting for another one. A service sends few: the commands of some data sources, or the end of a recording.
+const MAX_PENDING: usize = 64;
 
 /// The first request of a connection.
 const METHODS: &str = "the request for its methods";
@@ -122,6 +124,10 @@ impl<M: Method, T: Clone + PartialEq> Connection<M, T> {
                 let incoming = self.receive().await?;
                 if incoming.token == token {
                     return Ok(incoming);
+                }
+                // One call may have any number of replies.
+                if self.pending.len() == MAX_PENDING {
+                    return Err(self.error(Cause::OtherReplies { what: method.name(), limit: MAX_PENDING }));
                 }
                 self.pending.push_back(incoming);
             }

@@ -90,6 +90,14 @@ pub enum Cause {
         /// The time limit.
         limit: Duration,
     },
+    /// The service sent too many other replies instead of the expected one.
+    #[error("more than {limit} other answers arrived before that to {what}")]
+    OtherReplies {
+        /// The request.
+        what: &'static str,
+        /// Maximum number of other replies.
+        limit: usize,
+    },
     /// The service refused the request.
     #[error("{0} was refused")]
     Refused(&'static str),

@@ -24,8 +24,8 @@ pub use std::os::fd::OwnedFd as Handle;
 pub(super) use tokio::net::unix::OwnedWriteHalf as Writer;
 
 const CHUNK: usize = 64 * 1024;
-/// Maximum number of files kept. A service sends one.
-const MAX_FILES: usize = 4;
+/// Maximum number of files kept of a frame. A service sends one; a second one shows that it is not the expected one.
+const MAX_FILES: usize = 2;
 const WRITABLE_BY_ALL: u32 = 0o002;
 
 /// Connects, and checks the owner of the socket and the listener.

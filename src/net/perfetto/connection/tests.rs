@@ -81,3 +81,27 @@ async fn error_message_of_the_service_is_passed_on() {
     assert!(error.ends_with(": the request for its methods was refused: not\u{fffd} for you"), "{error}");
     drop(service.await.unwrap());
 }
+
+/// One call may have any number of replies.
+#[tokio::test]
+async fn endless_replies_to_another_call_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("producer");
+    let listener = UnixListener::bind(&path).unwrap();
+    let service = tokio::spawn(async move {
+        let mut stream = answer_first(listener).await;
+        // The frame of the first call.
+        let _ = stream.read(&mut [0; 4096]).await.unwrap();
+        let body = Body::InvokeReply { success: true, has_more: true, reply: vec![0; 1000] };
+        let reply = Frame { request: 2, body }.encode().unwrap();
+        while stream.write_all(&reply).await.is_ok() {}
+    });
+    let mut connection = Connection::<_, u32>::open(Address::Path(path)).await.unwrap();
+    connection.call(ProducerMethod::CommitData, Vec::new(), 1).unwrap();
+    let error = connection.ask(ProducerMethod::CommitData, Vec::new(), 2, Duration::from_secs(20)).await.unwrap_err();
+    let why = "more than 64 other answers arrived before that to CommitData";
+    assert!(matches!(error.cause, Cause::OtherReplies { .. }) && error.to_string().ends_with(why), "{error}");
+    assert_eq!(connection.pending.len(), MAX_PENDING);
+    drop(connection);
+    service.await.unwrap();
+}
