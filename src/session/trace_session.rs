@@ -37,15 +37,22 @@ pub(super) const CHUNK: usize = 64 * 1024;
 pub struct StopLimit {
     /// Time until the end of the stream.
     pub time: Duration,
-    /// Number of bytes that may still be sent, in addition to a quarter of those received before.
+    /// Number of bytes that may still be sent, in addition to buffered events.
     pub bytes: u64,
+    /// Number of bytes of buffered events that may still be sent. Never more than a quarter of the bytes received before.
+    pub buffered: u64,
 }
 
 impl StopLimit {
     /// For a session that ends with a rundown: the largest programs seen take a few seconds and about 10 MB.
-    pub const RUNDOWN: Self = Self { time: Duration::from_secs(60), bytes: 64 << 20 };
+    pub const RUNDOWN: Self = Self { time: Duration::from_secs(60), bytes: 64 << 20, buffered: u64::MAX };
     /// For a session without rundown: most runtimes need a few milliseconds. Buffered events are still sent.
-    pub const NO_RUNDOWN: Self = Self { time: Duration::from_secs(5), bytes: 16 << 20 };
+    pub const NO_RUNDOWN: Self = Self { time: Duration::from_secs(5), bytes: 16 << 20, buffered: u64::MAX };
+
+    /// Returns the same with at most this number of bytes.
+    pub(super) fn within(self, bytes: u64) -> Self {
+        Self { bytes: self.bytes.min(bytes / 2), buffered: self.buffered.min(bytes / 2), ..self }
+    }
 }
 
 /// How long a stream may continue after its stop was refused: a process that is exiting refuses, and closes its streams a moment later.
@@ -206,7 +213,7 @@ impl TraceSession {
         self.until_stoppable().await;
         // From now on, whether or not the runtime has received the request.
         let before = *self.before.get_or_init(|| self.received.load(Ordering::Relaxed));
-        self.most.fetch_min(before.saturating_add(before / 4).saturating_add(limit.bytes), Ordering::Relaxed);
+        self.most.fetch_min(before.saturating_add(limit.buffered.min(before / 4)).saturating_add(limit.bytes), Ordering::Relaxed);
         tokio::select! {
             biased;
             // After the end of the stream, the request must not be sent any more.

@@ -200,7 +200,9 @@ impl Driver {
             session.ended().await;
             return None;
         }
-        self.wait_for(session.stop(self.plan.stop_limit)).await
+        // Half of the free space remains, whatever the runtime sends.
+        let limit = self.low_space.map_or(self.plan.stop_limit, |free| self.plan.stop_limit.within(free / 2));
+        self.wait_for(session.stop(limit)).await
     }
 
     /// Waits for a step of finishing the recording, and publishes progress and handles requests until then.

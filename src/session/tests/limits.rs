@@ -34,14 +34,14 @@ pub(super) fn assert_incomplete(recording: &Recording, bench: &Bench, words: &st
 /// The stop is not even accepted: the runtime's only server thread is busy.
 #[tokio::test]
 async fn a_stop_is_limited_by_time() {
-    let limit = StopLimit { time: Duration::from_millis(300), bytes: u64::MAX };
+    let limit = StopLimit { time: Duration::from_millis(300), bytes: u64::MAX, ..StopLimit::RUNDOWN };
     let (recording, bench) = stopped(Fault::NeverStop, limit).await;
     assert_incomplete(&recording, &bench, "the runtime did not end the session within 0.3 s");
 }
 
 #[tokio::test]
 async fn recorded_time_ends_at_the_stop() {
-    let stop_limit = StopLimit { time: Duration::from_secs(1), bytes: u64::MAX };
+    let stop_limit = StopLimit { time: Duration::from_secs(1), bytes: u64::MAX, ..StopLimit::RUNDOWN };
     let bench = bench(Spec { fault: Some(Fault::NeverStop), script: flood(), ..spec() });
     let recorder = bench.start(Plan { stop_limit, ..bench.plan() }).await;
     until(&recorder, |recording| recording.bytes > 100_000).await;
@@ -54,7 +54,7 @@ async fn recorded_time_ends_at_the_stop() {
 #[tokio::test]
 async fn a_stop_is_limited_by_bytes_whether_it_is_answered_or_not() {
     for fault in [Fault::IgnoreStop, Fault::NeverStop] {
-        let limit = StopLimit { time: STEP_TIMEOUT, bytes: 300_000 };
+        let limit = StopLimit { time: STEP_TIMEOUT, bytes: 300_000, ..StopLimit::RUNDOWN };
         let (recording, bench) = stopped(fault, limit).await;
         assert_incomplete(&recording, &bench, "the runtime kept sending after the stop, and the connection was closed after");
         // The data received before the stop is more than the loop above waited for, and less than the total.
@@ -65,8 +65,8 @@ async fn a_stop_is_limited_by_bytes_whether_it_is_answered_or_not() {
 /// Sessions without a file have the same limits.
 #[tokio::test]
 async fn listener_stops_at_the_same_limits() {
-    let limit = StopLimit { time: Duration::from_millis(300), bytes: u64::MAX };
-    let bytes = StopLimit { time: STEP_TIMEOUT, bytes: 100_000 };
+    let limit = StopLimit { time: Duration::from_millis(300), bytes: u64::MAX, ..StopLimit::RUNDOWN };
+    let bytes = StopLimit { time: STEP_TIMEOUT, bytes: 100_000, ..StopLimit::RUNDOWN };
     for (fault, script, most, limit, why) in [
         (Some(Fault::NeverStop), flood(), u64::MAX, limit, Cut::Time(limit.time)),
         (Some(Fault::IgnoreStop), flood(), u64::MAX, bytes, Cut::Rundown(0)),
