@@ -116,9 +116,22 @@ impl FlightRecorder {
 
     /// Returns the kept part as one stream, in pieces of a few megabytes; ends it if the whole stream was complete.
     pub fn pieces(mut self, whole: bool) -> Pieces {
-        self.close();
+        let mut unstored = None;
+        if let Some((segment, range)) = self.take_open() {
+            // The last segment, with the rundown, is the longest. If the store is full, it is passed on from memory: dropping others for it could
+            // drop all, and save nothing.
+            match self.store.put(&segment) {
+                Ok(()) => {}
+                Err(StoreError::Full(_)) => unstored = Some(segment),
+                Err(StoreError::Failed(words)) => {
+                    self.first_error.get_or_insert(words);
+                    unstored = Some(segment);
+                }
+            }
+            self.segments.push_back(Segment { bytes: 0, range });
+        }
         let writer = self.header.map(|header| Writer::new(header_from_oldest(header, &self.segments)));
-        Pieces { writer, segments: self.segments, store: self.store, first_error: self.first_error, whole }
+        Pieces { writer, segments: self.segments, unstored, store: self.store, first_error: self.first_error, whole }
     }
 
     fn writer(&mut self, timestamp: i64) -> Option<&mut Writer> {
@@ -152,10 +165,15 @@ impl FlightRecorder {
         }
     }
 
+    /// Ends the open segment and returns it.
+    fn take_open(&mut self) -> Option<(Vec<u8>, Range)> {
+        let (mut writer, range) = self.open.take()?;
+        writer.encoder.end();
+        Some((writer.encoder.take(), range))
+    }
+
     fn close(&mut self) {
-        if let Some((mut writer, range)) = self.open.take() {
-            writer.encoder.end();
-            let segment = writer.encoder.take();
+        if let Some((segment, range)) = self.take_open() {
             while let Err(refusal) = self.store.put(&segment) {
                 // The newest segment is more valuable than the oldest.
                 let again = matches!(refusal, StoreError::Full(_)) && self.drop_oldest();
@@ -216,6 +234,8 @@ impl Sink for FlightRecorder {
 pub struct Pieces {
     writer: Option<Writer>,
     segments: VecDeque<Segment>,
+    /// The last segment, if it is not in the store.
+    unstored: Option<Vec<u8>>,
     store: Box<dyn SegmentStore>,
     first_error: Option<String>,
     whole: bool,
@@ -226,7 +246,14 @@ impl Pieces {
     /// `store`.
     pub fn join(header: TraceHeader, ranges: impl IntoIterator<Item = (i64, i64)>, store: Box<dyn SegmentStore>) -> Self {
         let segments = ranges.into_iter().map(|range| Segment { bytes: 0, range }).collect();
-        Self { writer: Some(Writer::new(header_from_oldest(header, &segments))), segments, store, first_error: None, whole: true }
+        Self {
+            writer: Some(Writer::new(header_from_oldest(header, &segments))),
+            segments,
+            unstored: None,
+            store,
+            first_error: None,
+            whole: true,
+        }
     }
 
     /// Removes the segment of the last piece from the store.
@@ -255,7 +282,8 @@ impl Iterator for Pieces {
             return Some(writer.encoder.take());
         };
         let writer = self.writer.as_mut()?;
-        let bytes = self.store.take_oldest().unwrap_or_else(|words| {
+        let unstored = self.unstored.take_if(|_| self.segments.is_empty());
+        let bytes = unstored.map_or_else(|| self.store.take_oldest(), Ok).unwrap_or_else(|words| {
             self.first_error.get_or_insert(words);
             Vec::new()
         });

@@ -213,6 +213,29 @@ fn full_store_drops_oldest_segments_and_reports_it() {
 }
 
 #[test]
+fn last_segment_that_does_not_fit_into_the_store_drops_no_others() {
+    let bytes = stream(1_000, &[]);
+    let limits = RetentionLimits { bytes: 4 << 20, span: None };
+    // As many bytes as the closed segments have: not one more fits.
+    let store = Memory::default();
+    let kept = record_into(store.clone(), limits, &bytes);
+    let room = store.all().iter().map(Vec::len).sum();
+    drop(kept);
+    let store = Memory(Arc::default(), Some(room));
+    let kept = record_into(store.clone(), limits, &bytes);
+    assert!(kept.kept().0 > room as u64 && store.all().len() > 1, "a segment is open");
+    let mut pieces = kept.pieces(true);
+    let file: Vec<u8> = pieces.by_ref().flatten().collect();
+    assert_eq!(pieces.first_error(), None, "nothing is missing");
+    let (found, ending) = read(&file);
+    assert_eq!((found.events.len(), ending), (1_000, Ending::Complete));
+    // A store that takes nothing at all.
+    let mut pieces = record_into(Memory(Arc::default(), Some(0)), limits, &bytes).pieces(true);
+    let (found, _) = read(&pieces.by_ref().flatten().collect::<Vec<u8>>());
+    assert!(pieces.first_error().is_some() && !found.events.is_empty() && found.events.len() < 1_000, "{}", found.events.len());
+}
+
+#[test]
 fn missing_segment_is_reported_and_others_are_read() {
     let store = Memory::default();
     let kept = record_into(store.clone(), RetentionLimits { bytes: RetentionLimits::MIN_BYTES, span: None }, &stream(3_000, &[]));
