@@ -210,6 +210,7 @@ pub(super) fn trace_options(options: &args::Record) -> TraceOptions {
         duration: events.duration,
         max_size: *max_size,
         file: output_file.clone(),
+        folder: None,
     }
 }
 

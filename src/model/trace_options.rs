@@ -45,6 +45,8 @@ pub struct TraceOptions {
     pub max_size: Option<u64>,
     /// Output file; `None` for a name with the process and the time.
     pub file: Option<PathBuf>,
+    /// Folder of a file whose name is not given; `None` for the default one.
+    pub folder: Option<PathBuf>,
 }
 
 impl TraceOptions {
@@ -376,6 +378,7 @@ mod tests {
             duration: Some(Duration::from_secs(90)),
             max_size: Some(64_000_000),
             file: Some("/tmp/a b.nettrace".into()),
+            folder: None,
         };
         assert_eq!(
             options.command_line("Web App"),

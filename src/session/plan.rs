@@ -95,6 +95,7 @@ impl Plan {
         pattern: &OutputName,
     ) -> Result<Self, String> {
         let Selection { what, config, fallback, .. } = options.select()?;
+        let folder = &options.folder.as_ref().map_or_else(|| folder.to_owned(), |own| folder.join(own));
         let default_file = || default_file(folder, pattern, &name, key.pid, options.extension());
         let file = options.file.as_ref().map_or_else(default_file, |file| folder.join(file));
         Ok(Self {

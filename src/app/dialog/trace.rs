@@ -162,6 +162,7 @@ impl Form {
             }),
             max_size: optional(self, SIZE, &mut wrong, parse_size),
             file: optional(self, FILE, &mut wrong, |text| Ok(text.into())),
+            folder: None,
         };
         wrong.extend(options.check_file().err().map(|problem| (FILE, problem)));
         (options, wrong)

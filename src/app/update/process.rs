@@ -77,8 +77,10 @@ pub(in crate::app) fn start_trace(state: &mut State, subject: Subject, options: 
         state.last_profiles.clone_from(&options.profiles);
     }
     if options.flight.is_some() {
-        // A file name from the options applies to the first recording only.
-        state.flight_options.push((id, TraceOptions { file: None, ..options.clone() }));
+        // A file name from the options applies to the first recording only. Later ones are written next to it.
+        let next_to = options.file.as_ref().and_then(|file| file.parent()).filter(|folder| !folder.as_os_str().is_empty());
+        let folder = next_to.map(Into::into).or_else(|| options.folder.clone());
+        state.flight_options.push((id, TraceOptions { file: None, folder, ..options.clone() }));
     }
     mark_recordings(state);
     vec![Effect::StartTrace { id, key: subject.key, options: Box::new(options) }]

@@ -288,9 +288,20 @@ fn saving_a_flight_recorder_starts_another() {
     };
     assert_eq!(**options, first);
     assert_eq!(app.state.shown_recording().unwrap().value.id, RecordingId(2));
+    // Only the first file has the entered name; the others are in the same folder.
+    let options = TraceOptions { file: Some("/data/first.nettrace".into()), ..first.clone() };
+    let subject = app.state.selected_subject().unwrap();
+    crate::app::update::process::start_trace(&mut app.state, subject, options);
+    for id in [3, 4] {
+        app.send(Msg::Recording(Box::new(crate::model::Recording { kept, ..recording(id, 5, Phase::Recording) })));
+        app.press("S");
+        let effects = app.take_effects();
+        let [Effect::StartTrace { options, .. }, Effect::StopTrace { .. }] = effects.as_slice() else { panic!("{effects:?}") };
+        assert_eq!((options.file.as_deref(), options.folder.as_deref()), (None, Some("/data".as_ref())), "{id}");
+    }
     // A recording that keeps everything has nothing to save.
     app.press("⎋⎋");
-    app.send(Msg::Recording(Box::new(recording(2, 5, Phase::Recording))));
+    app.send(Msg::Recording(Box::new(recording(5, 5, Phase::Recording))));
     app.press("S");
     assert_eq!(app.take_effects(), []);
 }
