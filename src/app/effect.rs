@@ -99,6 +99,13 @@ pub enum Effect {
         /// The same path as reachable from this process.
         here: PathBuf,
     },
+    /// Find out how much space is free in the folder of a new file. Answer: `Msg::FreeSpace`.
+    FindFreeSpace {
+        /// The folder, as seen by the target.
+        folder: PathBuf,
+        /// The folder as reachable from this process.
+        here: PathBuf,
+    },
     /// Export a recorded file, or the part recorded so far. Answers: `Msg::JobProgress`, then `Msg::JobDone`.
     Export {
         request: ExportRequest,

@@ -117,6 +117,13 @@ pub enum Msg {
         proposed: PathBuf,
         free: PathBuf,
     },
+    /// The free space in the folder of a new file.
+    FreeSpace {
+        /// The folder given in [`Effect::FindFreeSpace`](super::Effect::FindFreeSpace).
+        folder: PathBuf,
+        /// Bytes available to our user; `None` if that cannot be found out.
+        bytes: Option<u64>,
+    },
     FileProgress {
         ticket: Ticket,
         bytes: u64,

@@ -356,6 +356,13 @@ impl TestApp {
         std::mem::take(&mut self.effects)
     }
 
+    /// Returns the pending effects other than the look-up of the free space for a dump.
+    pub(crate) fn take_commands(&mut self) -> Vec<Effect> {
+        let mut effects = self.take_effects();
+        effects.retain(|effect| !matches!(effect, Effect::FindFreeSpace { .. }));
+        effects
+    }
+
     /// Returns the ticket of the last command.
     pub(crate) fn last_ticket(&self) -> Option<Ticket> {
         self.effects.iter().rev().find_map(|effect| match effect {

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, fstatfs, open, openat, openat2};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, fstatfs, fstatvfs, open, openat, openat2};
 use rustix::io::Errno;
 
 use super::proc::Proc;
@@ -53,6 +53,12 @@ pub(super) fn inspect_in(proc: &Proc, pid: u32, path: &Path) -> io::Result<Metad
     File::from(resolve_in(proc, pid, path)?).metadata()
 }
 
+/// Returns the free space on the file system of what the path refers to below the root of a process, in bytes, as available to our user.
+pub(super) fn free_space_in(proc: &Proc, pid: u32, path: &Path) -> io::Result<u64> {
+    let system = fstatvfs(resolve_in(proc, pid, path)?)?;
+    Ok(system.f_bavail.saturating_mul(system.f_frsize))
+}
+
 fn reopen_regular(found: &OwnedFd) -> io::Result<File> {
     if FileType::from_raw_mode(fstat(found)?.st_mode) != FileType::RegularFile || u64::try_from(fstatfs(found)?.f_type) == Ok(FUSE) {
         return Err(io::ErrorKind::Unsupported.into());
@@ -68,6 +74,8 @@ fn resolve_in(proc: &Proc, pid: u32, path: &Path) -> io::Result<OwnedFd> {
     let root = Root::of(proc, pid)?;
     if let Some(directory) = root.trusted() {
         let below = path.strip_prefix("/").unwrap_or(path);
+        // An empty path names nothing.
+        let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
         match openat2(directory, below, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::IN_ROOT) {
             // Linux before 5.6, or a seccomp filter that rejects newer system calls.
             Err(Errno::NOSYS | Errno::PERM) => {}

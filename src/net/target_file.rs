@@ -4,7 +4,8 @@ use std::fs::Metadata;
 use std::io;
 use std::path::Path;
 
-use super::file::inspect_in;
+use super::file::{free_space_in, inspect_in};
+use super::files;
 use super::proc::Proc;
 
 /// Inspects a file. If its path leads through the root directory of a process, links are followed as the process follows them, and nothing on a
@@ -17,6 +18,18 @@ pub fn inspect(path: &Path) -> io::Result<Metadata> {
     match proc.split_root(path) {
         Some((pid, below)) => inspect_in(&proc, pid, &below),
         None => path.metadata(),
+    }
+}
+
+/// Returns the free space on the file system of a folder, in bytes, as available to our user. The path is followed as by [`inspect`].
+///
+/// # Errors
+/// Those of the system; `Unsupported` for a file system on which another user can block us.
+pub fn free_space(folder: &Path) -> io::Result<u64> {
+    let proc = Proc::open(Path::new("/proc"))?;
+    match proc.split_root(folder) {
+        Some((pid, below)) => free_space_in(&proc, pid, &below),
+        None => files::free_space(folder),
     }
 }
 
@@ -37,5 +50,18 @@ mod tests {
             assert_eq!((length(&path), length(&through)), (Ok(4), Ok(4)), "{name}");
         }
         assert_eq!(length(&Path::new(&root).join("no/such")), Err(io::ErrorKind::NotFound));
+    }
+
+    #[test]
+    fn free_space_is_that_of_the_file_system_of_the_folder() {
+        let root = format!("/proc/{}/root", std::process::id());
+        // No space is ever free in /proc.
+        for (folder, is_some) in [("/proc", false), ("/", true)] {
+            let through = Path::new(&root).join(&folder[1..]);
+            for path in [Path::new(folder), &through] {
+                assert_eq!(free_space(path).map(|bytes| bytes > 0).map_err(|error| error.kind()), Ok(is_some), "{}", path.display());
+            }
+        }
+        assert_eq!(free_space(&Path::new(&root).join("no/such")).map_err(|error| error.kind()), Err(io::ErrorKind::NotFound));
     }
 }

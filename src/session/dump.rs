@@ -116,6 +116,11 @@ fn if_free<T>(inspected: io::Result<T>, path: PathBuf) -> Result<PathBuf, DumpEr
     }
 }
 
+/// Returns the free space in a folder of a target, as seen by us, in bytes; `None` if it cannot be found out.
+pub fn free_space(folder: &Path) -> Option<u64> {
+    target_file::free_space(folder).ok()
+}
+
 /// Requests a dump from the target and checks that the file exists. `report` receives a message when the file has not grown for ten seconds.
 ///
 /// # Errors

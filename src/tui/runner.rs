@@ -156,6 +156,13 @@ impl Runner {
                     }
                 });
             }
+            Effect::FindFreeSpace { folder, here } => {
+                let inbox = self.inbox.clone();
+                tokio::task::spawn_blocking(move || {
+                    let bytes = session::free_space(&here);
+                    let _ = inbox.blocking_send(Msg::FreeSpace { folder, bytes });
+                });
+            }
             Effect::Export { request, ticket } => {
                 let inbox = self.inbox.clone();
                 self.spawn_work(ticket, move || export(request, ticket, &inbox));

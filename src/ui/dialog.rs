@@ -26,6 +26,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, form: &Form, layout: &Layout) -> Opt
         match line {
             FormLine::Help(text) => canvas.text(row.x, row.y, row.width, text, theme.dim),
             FormLine::Effect(text) => canvas.text(row.x, row.y, row.width, text, theme.text),
+            FormLine::Warning(text) => canvas.text(row.x, row.y, row.width, text, theme.warn),
             FormLine::Problem(text) => canvas.text(row.x, row.y, row.width, text, theme.bad),
             FormLine::Command(text) => canvas.text(row.x, row.y, row.width, text, theme.accent),
         };

@@ -74,6 +74,7 @@ pub(crate) fn keys(bytes: &[u8]) {
                         | Effect::ListThreads { .. }
                         | Effect::FindFiles { .. }
                         | Effect::FindFreeName { .. }
+                        | Effect::FindFreeSpace { .. }
                         | Effect::ReadLog
                         | Effect::Unwatch { .. }
                         | Effect::Copy { .. }

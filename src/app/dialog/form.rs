@@ -155,6 +155,14 @@ impl Form {
         }
     }
 
+    /// Returns a warning about what was entered, which does not prevent submitting the form.
+    pub(super) fn warning(&self) -> Option<String> {
+        match &self.purpose {
+            Purpose::Dump(dump) => dump.warning(self),
+            _ => None,
+        }
+    }
+
     /// Updates the status of Perfetto's tracing service, if the dialog shows it.
     pub(in crate::app) fn show_producer(&mut self, sentences: Vec<String>) {
         if matches!(self.purpose, Purpose::StopProducer) {

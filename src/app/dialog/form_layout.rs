@@ -26,6 +26,7 @@ pub struct FormLayout {
 pub enum Line {
     Help(String),
     Effect(String),
+    Warning(String),
     Problem(String),
     /// The equivalent command line.
     Command(String),
@@ -90,6 +91,7 @@ impl Form {
             lines.resize(HELP_LINES, Line::Help(String::new()));
         }
         lines.extend(self.effects().iter().flat_map(|effect| wrapped(effect, Line::Effect)));
+        lines.extend(self.warning().iter().flat_map(|warning| wrapped(warning, Line::Warning)));
         lines.extend(self.problem.iter().flat_map(|problem| wrapped(problem, Line::Problem)));
         lines.extend(self.command_line().into_iter().flat_map(|line| wrapped(line, Line::Command)));
         lines

@@ -79,6 +79,11 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
                 form.rename(&proposed, &free);
             }
         }
+        Msg::FreeSpace { folder, bytes } => {
+            if let Some(Overlay::Form(form)) = state.dialog_mut() {
+                form.show_free_space(&folder, bytes);
+            }
+        }
         Msg::FileProgress { ticket, bytes } => files::progress(state, ticket, bytes),
         Msg::FileRead { ticket, result } => files::read(state, ticket, result),
         Msg::WatchReport { ticket, counters, cpu } => watching::apply(state, ticket, counters, cpu),

@@ -11,11 +11,11 @@ fn dump_needs_confirmation_and_defaults_to_no() {
     let key = ProcessKey { pid: 4242, started: 42_420 };
     for harmless in ["d⏎", "dy", "dyyy", "d⎋", "dn", "dq", "d⇥⇥⏎⏎", "d→⇥→⏎⎋"] {
         app.press(harmless);
-        assert_eq!(app.take_effects(), [], "{harmless}");
+        assert_eq!(app.take_commands(), [], "{harmless}");
         app.press("⎋⎋");
     }
     app.press("dy⏎");
-    let effects = app.take_effects();
+    let effects = app.take_commands();
     let [Effect::Dump { key: asked, request, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     let path = TargetPath::new("/tmp/OrderService_4242_20261121_083021.dmp").unwrap();
     let expected = DumpRequest { path, kind: DumpKind::Heap, flags: DumpFlags::default() };
@@ -27,19 +27,62 @@ fn dump_needs_confirmation_and_defaults_to_no() {
 }
 
 #[test]
+fn dump_dialog_compares_the_expected_size_with_the_free_space() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("d");
+    let request = |folder: &str| Effect::FindFreeSpace { folder: folder.into(), here: folder.into() };
+    assert_eq!(app.take_effects(), [request("/tmp")]);
+    let form = |app: &TestApp| {
+        let Some(Overlay::Form(form)) = &app.state.overlay else { panic!("closed") };
+        let place = form.place(&app.state.layout());
+        let (mut effects, mut warning) = (String::new(), String::new());
+        for (line, _) in place.lines {
+            match line {
+                crate::app::FormLine::Effect(text) => effects += &(text + " "),
+                crate::app::FormLine::Warning(text) => warning += &(text + " "),
+                _ => {}
+            }
+        }
+        (effects, warning)
+    };
+    assert!(!form(&app).0.contains("free") && form(&app).1.is_empty(), "not known yet");
+    app.send(Msg::FreeSpace { folder: "/tmp".into(), bytes: Some(20_000_000_000) });
+    assert!(form(&app).0.contains("about 1.2 GB; 20.0 GB are free there."), "{:?}", form(&app));
+    assert_eq!(form(&app).1, "");
+    // Another folder is another request; the file's name is not.
+    app.press("⇥⇥⌃u/small/a.dmp");
+    let effects = app.take_effects();
+    assert_eq!(effects.last(), Some(&request("/small")), "{effects:?}");
+    assert!(!effects.contains(&request("/tmp")));
+    app.send(Msg::FreeSpace { folder: "/tmp".into(), bytes: Some(1) });
+    assert_eq!(form(&app).1, "", "the answer about another folder");
+    app.send(Msg::FreeSpace { folder: "/small".into(), bytes: Some(20_000_000) });
+    assert!(form(&app).1.starts_with("Only 20.0 MB are free in /small: this dump will probably not fit."), "{:?}", form(&app));
+    assert!(!form(&app).0.contains("free"), "it is said once");
+    // A mini dump fits.
+    app.press("⇤←");
+    assert!(form(&app).0.contains("some megabytes; 20.0 MB are free there.") && form(&app).1.is_empty(), "{:?}", form(&app));
+    app.send(Msg::FreeSpace { folder: "/small".into(), bytes: None });
+    assert!(!form(&app).0.contains("free"));
+    app.take_effects();
+    app.press("→y⏎");
+    assert!(matches!(app.take_effects().as_slice(), [Effect::Dump { .. }]), "the warning does not prevent it");
+}
+
+#[test]
 fn full_dump_needs_a_second_confirmation() {
     let mut app = TestApp::populated(120, 40);
     // Focus the dump types, select the last one, focus the button, press it.
     app.press("d⇥←←");
     app.press("→⎋ d⇥→→ y⏎");
-    assert_eq!(app.take_effects(), []);
+    assert_eq!(app.take_commands(), []);
     let Some(Overlay::Form(form)) = &app.state.overlay else { panic!("closed") };
     assert!(form.pressed_once && form.effects()[0].contains("Press again"));
     // Any other key resets the confirmation.
     app.press("⇤⇥y⏎");
-    assert_eq!(app.take_effects(), []);
+    assert_eq!(app.take_commands(), []);
     app.press("⏎");
-    let effects = app.take_effects();
+    let effects = app.take_commands();
     assert!(matches!(effects.as_slice(), [Effect::Dump { request, .. }] if request.kind == DumpKind::Full), "{effects:?}");
 }
 
@@ -49,14 +92,14 @@ fn dump_path_must_be_absolute_in_the_target_file_system() {
     app.press("d⇥⇥⌃u");
     app.send(Msg::Paste("core\n.dmp\u{1b}[2J".to_owned()));
     app.press("⏎⏎y⏎");
-    assert_eq!(app.take_effects(), []);
+    assert_eq!(app.take_commands(), []);
     let Some(Overlay::Form(form)) = &app.state.overlay else { panic!("closed") };
     assert_eq!(form.problem.as_deref(), Some("Enter an absolute path in the target's file system."));
     let Reply::Text(path) = &form.questions[1].reply else { panic!("no text") };
     assert_eq!(path.value(), "core .dmp [2J");
     // Focus the additional outputs, select a crash report, focus the button.
     app.press("⌃u/x/y⏎→⏎y⏎");
-    let effects = app.take_effects();
+    let effects = app.take_commands();
     let [Effect::Dump { request, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!((request.path.as_str(), request.flags), ("/x/y", DumpFlags { crash_report: true, ..DumpFlags::default() }));
 }

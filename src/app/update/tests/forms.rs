@@ -146,14 +146,14 @@ fn buttons_and_questions_can_be_clicked() {
         app.press("d");
         let no = place(&app).buttons[0];
         app.click(no.x + 1, no.y);
-        assert!(app.state.overlay.is_none() && app.take_effects().is_empty(), "{width}");
+        assert!(app.state.overlay.is_none() && app.take_commands().is_empty(), "{width}");
         app.press("d");
         let (at, row) = place(&app).questions[0];
         app.click(row.x, row.y);
         assert_eq!((at, form(&app).focus), (0, Field::Question(0)));
         let yes = place(&app).buttons[1];
         app.click(yes.x + 1, yes.y);
-        assert!(matches!(app.take_effects().as_slice(), [Effect::Dump { .. }]), "{width}");
+        assert!(matches!(app.take_commands().as_slice(), [Effect::Dump { .. }]), "{width}");
     }
 }
 

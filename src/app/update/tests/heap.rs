@@ -162,7 +162,7 @@ fn taken_file_name_gets_a_number_unless_edited() {
     ] {
         app.take_effects();
         app.press(key);
-        assert_eq!(app.take_effects(), [Effect::FindFreeName { proposed: proposed.into(), here: proposed.into() }]);
+        assert_eq!(app.take_commands(), [Effect::FindFreeName { proposed: proposed.into(), here: proposed.into() }]);
         assert_eq!(typed(&app).as_deref(), Some(proposed));
         let answer = || Msg::FreeName { proposed: proposed.into(), free: free.into() };
         app.send(answer());

@@ -24,7 +24,7 @@ fn quit_is_immediate_without_running_jobs() {
     for keys in ["q", "⌃c", "?⌃c", "/⌃c", "e⌃c", "d⌃c", "⏎qq"] {
         let mut app = TestApp::populated(120, 40);
         app.press(keys);
-        let effects: Vec<_> = app.take_effects().into_iter().filter(|effect| !matches!(effect, Effect::ReadEnvironment { .. })).collect();
+        let effects: Vec<_> = app.take_commands().into_iter().filter(|effect| !matches!(effect, Effect::ReadEnvironment { .. })).collect();
         assert_eq!(effects, [Effect::Quit { keep_recording: false }], "{keys}");
         // Later messages are ignored.
         app.press("t");
@@ -111,7 +111,7 @@ fn signal_quits_without_confirmation_and_with_a_shorter_timeout() {
     let mut app = recorded();
     app.press("dq");
     app.send(Msg::Terminate);
-    assert_eq!(app.take_effects(), [Effect::StopTrace { id: ID }]);
+    assert_eq!(app.take_commands(), [Effect::StopTrace { id: ID }]);
     app.wait(8_000);
     assert_eq!(app.take_effects(), [Effect::AbandonTrace { id: ID }]);
     app.send(finished());

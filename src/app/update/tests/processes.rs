@@ -31,7 +31,7 @@ fn dialog_keeps_its_process_when_the_table_is_reordered() {
     app.send(Msg::Processes(processes));
     app.press("y⏎");
     let effects = app.take_effects();
-    assert!(matches!(effects.as_slice(), [crate::app::Effect::Dump { key, .. }] if key.pid == 4242), "{effects:?}");
+    assert!(matches!(effects.as_slice(), [.., crate::app::Effect::Dump { key, .. }] if key.pid == 4242), "{effects:?}");
 }
 
 #[test]
