@@ -94,7 +94,7 @@ impl Theme {
     pub fn dark() -> Self {
         Self {
             text: PLAIN,
-            dim: fg(245),
+            dim: fg(246),
             strong: bold(fg(255)),
             accent: fg(147),
             key: bold(fg(147)),
@@ -131,7 +131,7 @@ impl Theme {
     pub fn light() -> Self {
         Self {
             text: PLAIN,
-            dim: fg(243),
+            dim: fg(241),
             strong: bold(fg(16)),
             accent: fg(55),
             key: bold(fg(55)),
@@ -311,6 +311,11 @@ mod tests {
                     let found = contrast(luminance(style.fg.unwrap()), *ground);
                     assert!(found >= MIN_CONTRAST, "{name}: {style:?} has {found:.1} on {ground}");
                 }
+            }
+            // Descriptions in the selected row are dim, too.
+            for ground in [theme.selected, theme.selected_unfocused].into_iter().filter(|ground| ground.fg.is_none()) {
+                let found = contrast(luminance(dim.fg.unwrap()), luminance(ground.bg.unwrap()));
+                assert!(found >= MIN_CONTRAST, "{name}: dim text has {found:.1} in the selected row");
             }
             let Flames { own, library, native, gc, jit, kernel, found, chosen, .. } = theme.flames;
             let on_own_ground = [theme.chip, theme.alert, native, gc, jit, kernel, found, chosen];
