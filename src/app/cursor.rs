@@ -70,6 +70,13 @@ impl Cursor {
         self.fit(len, page);
     }
 
+    /// Makes a line the first one shown. The selected line moves only as far as needed to stay on the screen.
+    pub(super) fn scroll_to(&mut self, offset: usize, len: usize, page: usize) {
+        self.offset = offset.min(len.saturating_sub(page));
+        let last = (self.offset + page.max(1) - 1).min(len.saturating_sub(1));
+        self.at = self.at.clamp(self.offset.min(last), last);
+    }
+
     /// Keeps the selected line inside the list and on the screen.
     pub(super) fn fit(&mut self, len: usize, page: usize) {
         self.at = self.at.min(len.saturating_sub(1));

@@ -1,16 +1,22 @@
 //! Recorded files opened instead of this machine's processes, and the shown range of each.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::Ticket;
+use ratatui::layout::{Position, Rect};
+
 use super::tabs::{Role, Sign};
+use super::text::width;
+use super::{State, Ticket};
 use crate::analysis::Timeline;
-use crate::model::{Contact, FileKind, Process, ProcessKey, RecordingId, SafeText, Span, Stopwatch, TraceFile, Usage};
+use crate::model::{Contact, FileKind, Percent, Process, ProcessKey, RecordingId, SafeText, Span, Stopwatch, TraceFile, Usage};
 
 /// Number of steps in which the cursor moves through a file.
 const CURSOR_STEPS: i64 = 50;
 /// Minimum height of the details, in lines, at which events over time get lines of their own.
 const MIN_TIMELINE_HEIGHT: u16 = 14;
+/// Minimum width of the timeline, in columns.
+const MIN_TIMELINE_WIDTH: u16 = 10;
 
 #[derive(Debug)]
 pub struct OpenFile {
@@ -101,6 +107,61 @@ impl OpenFile {
         if height >= MIN_TIMELINE_HEIGHT && self.events.is_some() { 3 } else { height.min(1) }
     }
 
+    /// Returns the text about the shown range, and the progress of reading it.
+    pub fn range_text(&self) -> String {
+        let what = self.range(self.span());
+        let reading = self.progress.map(|bytes| format!("reading {}", Percent(bytes as f64 / self.facts.bytes.max(1) as f64)));
+        [Some(what).filter(|what| !what.is_empty()), reading].into_iter().flatten().collect::<Vec<_>>().join("   ")
+    }
+
+    /// Returns the area of events over time and of the shown range, in two lines or on the line of text, within the details.
+    pub fn timeline(&self, body: Rect) -> Rect {
+        let lines = self.range_lines(body.height);
+        let line = Rect { x: body.x + 1, width: body.width.saturating_sub(2), height: lines.min(1), ..body };
+        if lines > 1 {
+            return Rect { y: line.y + 1, height: lines - 1, ..line };
+        }
+        let used = width(&self.range_text()).min(line.width) + 2;
+        Rect { x: line.x + used, width: line.width.saturating_sub(used), ..line }
+    }
+
+    /// Returns the columns of the timeline within the shown range; `None` if there is too little room, or the end is unknown.
+    pub fn columns_shown(&self, timeline: Rect) -> Option<RangeInclusive<u16>> {
+        let end = self.end.filter(|_| timeline.width >= MIN_TIMELINE_WIDTH)?;
+        let (from, to) = self.span().unwrap_or((0, end));
+        let place = |at: i64| (at.clamp(0, end) as f64 / end.max(1) as f64 * f64::from(timeline.width - 1)).round() as u16;
+        Some(place(from)..=place(to))
+    }
+
+    /// Returns the time at a column of the timeline, or at its nearer end.
+    fn time_at(&self, timeline: Rect, x: u16) -> Option<i64> {
+        let end = self.end.filter(|end| timeline.width >= MIN_TIMELINE_WIDTH && *end > 0)?;
+        let column = x.saturating_sub(timeline.x).min(timeline.width - 1);
+        Some((f64::from(column) / f64::from(timeline.width - 1) * end as f64).round() as i64)
+    }
+
+    /// Selects the range between two times without reading it.
+    pub(super) fn show_range(&mut self, a: i64, b: i64) {
+        let end = self.end.unwrap_or(i64::MAX);
+        self.mark = Some(a.min(b)).filter(|from| *from > 0);
+        self.cursor = Some(a.max(b)).filter(|to| *to < end);
+    }
+
+    /// Moves the end of the shown range that is nearer to this time there, without reading it.
+    pub(super) fn move_nearer_end(&mut self, at: i64) {
+        let (from, to) = self.span().unwrap_or((0, self.end.unwrap_or(0)));
+        // Events before time zero belong to the beginning.
+        let from = from.max(0);
+        if at.abs_diff(from) < at.abs_diff(to) { self.show_range(at, to) } else { self.show_range(from, at) }
+    }
+
+    /// Has the shown range read if it is not this one.
+    pub(super) fn read_if_changed(&mut self, before: Option<Span>) {
+        if self.span() != before {
+            self.ticket = None;
+        }
+    }
+
     /// Returns the number of events in each of `parts` equal intervals; empty before the file has been read.
     pub fn events_by_part(&self, parts: usize) -> Vec<f64> {
         let (Some(end), Some(events)) = (self.end.filter(|end| *end > 0), &self.events) else { return Vec::new() };
@@ -161,6 +222,16 @@ impl OpenFile {
         if self.mark.is_some() || self.cursor.is_some() {
             (self.mark, self.cursor, self.ticket) = (None, None, None);
         }
+    }
+}
+
+impl State {
+    /// Returns the time in the open file at a column of its timeline; `None` if this line is not of the timeline.
+    pub(super) fn time_at(&self, x: u16, y: Option<u16>) -> Option<i64> {
+        let file = self.open_file().filter(|file| file.facts.kind == FileKind::Trace && self.context().is_pane())?;
+        let timeline = file.timeline(self.layout().detail?.body);
+        let is_there = y.is_none_or(|y| timeline.contains(Position::new(x, y)));
+        is_there.then(|| file.time_at(timeline, x))?
     }
 }
 

@@ -202,6 +202,11 @@ pub(super) fn inside(frame: Rect) -> Rect {
 }
 
 impl ListLayout {
+    /// Returns the lines of processes without the columns at both ends, the right one of which has the scroll bar.
+    pub fn lines(&self) -> Rect {
+        Rect { x: self.rows.x + 1, width: self.rows.width.saturating_sub(2), ..self.rows }
+    }
+
     fn new(frame: Rect, input: LayoutInput) -> Self {
         let inner = inside(frame);
         Self {

@@ -36,6 +36,7 @@ mod pane;
 mod producer;
 mod recordings;
 mod sampling;
+mod scroll;
 mod state;
 pub mod tabs;
 #[cfg(test)]
@@ -76,6 +77,7 @@ pub use pane::{Focus, RowKind};
 pub use producer::Producer;
 pub use recordings::{Recordings, TrackedRecording};
 pub use sampling::{Sampling, Shape, ThreadRow};
+pub use scroll::ScrollBar;
 pub use state::{FrameStats, StaleSockets, State};
 pub use tabs::{CounterLine, Tab};
 pub use toast::{Level, Toast, Toasts};

@@ -20,6 +20,7 @@ use super::producer::Producer;
 use super::recordings::{Recordings, TrackedRecording};
 use super::tabs::Tab;
 use super::toast::{Level, Toasts};
+use super::update::drag::Drag;
 use super::usage::UsageHistory;
 use super::views::Views;
 use super::watches::Watches;
@@ -96,6 +97,8 @@ pub struct State {
     pub(super) bell: bool,
     /// Position and time of the last click in a pane, for double clicks.
     pub(super) last_click: Option<((u16, u16), Duration)>,
+    /// What moves with the pointer while the mouse button is pressed.
+    pub(super) drag: Option<Drag>,
     pub(crate) pause: Option<Pause>,
     pub(crate) pending_quit: Option<PendingQuit>,
     /// Frame statistics, while they are shown.

@@ -293,6 +293,19 @@ impl TestApp {
         self.send(Msg::Mouse(MouseEvent { kind, column, row, modifiers }));
     }
 
+    /// Presses the left mouse button at the first position, moves the pointer through the others, and releases it there.
+    pub(crate) fn drag(&mut self, places: &[(u16, u16)]) {
+        let mut kind = MouseEventKind::Down(MouseButton::Left);
+        for &(column, row) in places {
+            self.send(Msg::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
+            kind = MouseEventKind::Drag(MouseButton::Left);
+        }
+        if let Some(&(column, row)) = places.last() {
+            let kind = MouseEventKind::Up(MouseButton::Left);
+            self.send(Msg::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
+        }
+    }
+
     /// Advances the time.
     pub(crate) fn wait(&mut self, milliseconds: u64) {
         self.now.elapsed += Duration::from_millis(milliseconds);

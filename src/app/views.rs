@@ -109,6 +109,15 @@ impl State {
         self.views.selections[self.tab as usize] = RowSelection { cursor, name };
     }
 
+    /// Scrolls the list of the open tab to a row. The selection moves only as far as needed to stay on the screen.
+    pub(in crate::app) fn scroll_view(&mut self, offset: usize) {
+        let Some((View { list, mut cursor, .. }, geometry)) = self.tab_view() else { return };
+        cursor.scroll_to(offset, list.len(), geometry.rows().height.into());
+        let name = (!list.is_empty()).then(|| list.id(cursor.at));
+        drop(list);
+        self.views.selections[self.tab as usize] = RowSelection { cursor, name };
+    }
+
     /// Pins the selection of a tab's list to its current row, even if it is the first.
     pub(in crate::app) fn pin_selection(&mut self, tab: Tab) {
         let held = self.view_of(tab).filter(|view| !view.list.is_empty()).map(|view| (view.cursor, view.list.id(view.cursor.at)));

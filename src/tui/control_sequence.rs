@@ -73,8 +73,12 @@ pub(super) fn mouse(button: u16, column: u16, row: u16, released: bool) -> Optio
     let kind = match (button & 0b1100_0011, pressed) {
         (0b100_0000, _) => MouseEventKind::ScrollUp,
         (0b100_0001, _) => MouseEventKind::ScrollDown,
-        (_, Some(pressed)) if !released && !is_motion => MouseEventKind::Down(pressed),
-        // Release, motion and horizontal scrolling are ignored.
+        (_, Some(pressed)) if released => MouseEventKind::Up(pressed),
+        (_, Some(pressed)) if is_motion => MouseEventKind::Drag(pressed),
+        (_, Some(pressed)) => MouseEventKind::Down(pressed),
+        // The normal encoding does not report which button was released.
+        (0b11, _) if released && !is_motion => MouseEventKind::Up(MouseButton::Left),
+        // Motion without a button and horizontal scrolling are ignored.
         _ => return None,
     };
     let (column, row) = (column.checked_sub(1)?, row.checked_sub(1)?);

@@ -17,9 +17,9 @@ use super::tty::{FrameBackend, Tty};
 /// Alternate screen, which some terminals do not clear, bracketed paste, no cursor.
 const SET_UP: &[u8] = b"\x1b[?1049h\x1b[2J\x1b[?2004h\x1b[?25l";
 /// Buttons and the wheel, in SGR coordinates. No motion events, which would be ignored.
-const SET_UP_MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
+const SET_UP_MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1002h\x1b[?1006h";
 /// Undoes all of that, at any point within a frame: ends a string and a synchronized update, resets the style.
-const RESTORE: &[u8] = b"\x1b\\\x1b[?2026l\x1b[m\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[?1049l";
+const RESTORE: &[u8] = b"\x1b\\\x1b[?2026l\x1b[m\x1b[?1006l\x1b[?1002l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[?1049l";
 
 /// Time that a terminal may take to read pending output when it is restored. After that, the pending output is discarded.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(1);

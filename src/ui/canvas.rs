@@ -11,6 +11,7 @@ use ratatui::widgets::{Clear, Widget};
 
 use super::glyphs::to_ascii;
 use super::theme::Theme;
+use crate::app::ScrollBar;
 pub(super) use crate::app::layout::{width, wrap};
 use crate::model::safe;
 
@@ -184,17 +185,12 @@ impl<'a> Canvas<'a> {
         Rect::new(area.x + 2, area.y + 1, area.width.saturating_sub(4), area.height.saturating_sub(2))
     }
 
-    /// Draws a scroll bar on the right side of a frame, for the visible part of a list.
-    pub(super) fn scroll_mark(&mut self, track: Rect, offset: usize, shown: usize, len: usize) {
-        let height = usize::from(track.height);
-        if len <= shown || height == 0 {
-            return;
-        }
-        let size = (height * shown / len).clamp(1, height);
-        let at = ((height - size) * offset).div_ceil((len - shown).max(1)).min(height - size);
+    /// Draws the thumb of a scroll bar.
+    pub(super) fn scroll_mark(&mut self, bar: &ScrollBar) {
         let (thumb, style) = (self.theme.glyphs.thumb, self.theme.dim);
-        for line in at..at + size {
-            self.sign(track.x, track.y + line as u16, thumb, style);
+        let Some(place) = bar.thumb() else { return };
+        for y in place.top()..place.bottom() {
+            self.sign(place.x, y, thumb, style);
         }
     }
 }

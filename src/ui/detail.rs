@@ -1,12 +1,10 @@
 //! The details of the selected process: the frame, the tabs, and the contents of the open tab.
 
-use std::ops::RangeInclusive;
-
 use ratatui::layout::Rect;
 
 use crate::app::layout::{DetailLayout, TabSlot};
 use crate::app::{Focus, LinePurpose, OpenFile, State, Tab};
-use crate::model::{FileKind, Percent};
+use crate::model::FileKind;
 
 use super::canvas::{Canvas, width};
 use super::{analysis, overview, trace};
@@ -86,33 +84,24 @@ fn file_range(canvas: &mut Canvas<'_>, file: &OpenFile, body: Rect) -> Rect {
     let theme = canvas.theme;
     let lines = file.range_lines(body.height);
     let line = Rect { x: body.x + 1, width: body.width.saturating_sub(2), height: lines.min(1), ..body };
-    let rest = Rect { y: body.y + lines, height: body.height - lines, ..body };
-    let text = words(file);
-    let used = canvas.text(line.x, line.y, line.width, &text, if file.span().is_some() { theme.accent } else { theme.dim });
-    if lines > 1 {
-        file_events(canvas, file, Rect { y: line.y + 1, ..line });
-        file_meter(canvas, file, Rect { y: line.y + 2, ..line });
+    let style = if file.span().is_some() { theme.accent } else { theme.dim };
+    canvas.text(line.x, line.y, line.width, &file.range_text(), style);
+    let timeline = file.timeline(body);
+    if timeline.height > 1 {
+        file_events(canvas, file, Rect { height: 1, ..timeline });
+        file_meter(canvas, file, Rect { y: timeline.y + 1, height: 1, ..timeline });
     } else {
-        let behind = Rect { x: line.x + used + 2, width: line.width.saturating_sub(used + 2), ..line };
-        file_meter(canvas, file, behind);
+        file_meter(canvas, file, timeline);
         // On a shared line, the range is shown by the style.
-        file_events(canvas, file, behind);
+        file_events(canvas, file, timeline);
     }
-    rest
-}
-
-/// Returns the columns of a line within the shown range; `None` if there is too little room, or the end is unknown.
-fn columns_shown(file: &OpenFile, line: Rect) -> Option<RangeInclusive<u16>> {
-    let end = file.end.filter(|_| line.width >= 10)?;
-    let (from, to) = file.span().unwrap_or((0, end));
-    let place = |at: i64| (at.clamp(0, end) as f64 / end.max(1) as f64 * f64::from(line.width - 1)).round() as u16;
-    Some(place(from)..=place(to))
+    Rect { y: body.y + lines, height: body.height - lines, ..body }
 }
 
 /// Draws the shown range as a part of the file.
 fn file_meter(canvas: &mut Canvas<'_>, file: &OpenFile, line: Rect) {
     let theme = canvas.theme;
-    let Some(shown) = columns_shown(file, line) else { return };
+    let Some(shown) = file.columns_shown(line) else { return };
     let [full, empty] = theme.glyphs.meter;
     for column in 0..line.width {
         let (sign, style) = if shown.contains(&column) { (full, theme.accent) } else { (empty, theme.border) };
@@ -123,7 +112,7 @@ fn file_meter(canvas: &mut Canvas<'_>, file: &OpenFile, line: Rect) {
 /// Draws the number of events over the time of a file.
 fn file_events(canvas: &mut Canvas<'_>, file: &OpenFile, line: Rect) {
     let theme = canvas.theme;
-    let Some(shown) = columns_shown(file, line) else { return };
+    let Some(shown) = file.columns_shown(line) else { return };
     let parts = file.events_by_part(line.width.into());
     let most = parts.iter().copied().fold(0.0, f64::max);
     let bars = theme.glyphs.bars;
@@ -132,10 +121,4 @@ fn file_events(canvas: &mut Canvas<'_>, file: &OpenFile, line: Rect) {
         let style = if shown.contains(&column) { theme.accent } else { theme.border };
         canvas.sign(line.x + column, line.y, bars[level.min(bars.len() - 1)], style);
     }
-}
-
-fn words(file: &OpenFile) -> String {
-    let what = file.range(file.span());
-    let reading = file.progress.map(|bytes| format!("reading {}", Percent(bytes as f64 / file.facts.bytes.max(1) as f64)));
-    [Some(what).filter(|what| !what.is_empty()), reading].into_iter().flatten().collect::<Vec<_>>().join("   ")
 }

@@ -7,7 +7,7 @@ use ratatui::style::Style;
 
 use crate::analysis::Filter;
 use crate::app::tabs::{Cell, Column, Direction, Fit, List, Role, Sign, joined};
-use crate::app::{Branch, Cursor};
+use crate::app::{Branch, Cursor, ScrollBar};
 
 use super::canvas::{Canvas, width};
 use super::theme::Theme;
@@ -71,7 +71,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, listing: &Listing<'_>) {
     let y = lines.y + (cursor.at.min(list.len() - 1) - window.start) as u16;
     let style = if focused { canvas.theme.selected } else { canvas.theme.selected_unfocused };
     canvas.style(Rect { x: lines.x.saturating_sub(1), y, width: lines.width + 2, height: 1 }, style);
-    canvas.scroll_mark(Rect { x: lines.right(), width: 1, ..lines }, window.start, height, list.len());
+    canvas.scroll_mark(&ScrollBar::of_rows(lines, window.start, list.len()));
 }
 
 fn titles(canvas: &mut Canvas<'_>, area: Rect, columns: &[Column], slots: &[Option<(u16, u16)>]) {

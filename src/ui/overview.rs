@@ -29,8 +29,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
     canvas.wrapped(page.take(layout.command), &overview.command_in(body), canvas.theme.dim);
     graphs(canvas, &overview, &layout, &mut page);
     details(canvas, &overview, &layout, body, &mut page);
-    let track = Rect { x: body.right(), width: 1, ..body };
-    canvas.scroll_mark(track, skip, height, layout.lines());
+    canvas.scroll_mark(&overview.scroll_bar(body, skip));
 }
 
 /// Allocates lines from the top of the content, some of which are scrolled out of view.

@@ -6,7 +6,7 @@ use crate::analysis::{Field, Filter};
 use crate::app::help::{COLUMNS, Help, HelpRow, INDENT, KEYS_WIDTH};
 use crate::app::layout::Layout;
 use crate::app::tabs::Sign;
-use crate::app::{Level, LinePurpose, OutputView, Reader, State, Toast};
+use crate::app::{Level, LinePurpose, OutputView, Reader, ScrollBar, State, Toast};
 use crate::model::{Counted, Stopwatch};
 
 use super::canvas::{Canvas, below, width};
@@ -129,8 +129,7 @@ pub(super) fn mark(theme: &Theme, level: Level) -> (&'static str, ratatui::style
 }
 
 fn scroll(canvas: &mut Canvas<'_>, inside: Rect, skip: usize, len: usize) {
-    let track = Rect { x: inside.right() + 1, width: 1, ..inside };
-    canvas.scroll_mark(track, skip, inside.height.into(), len);
+    canvas.scroll_mark(&ScrollBar::of_text(inside, skip, len));
 }
 
 /// Draws the search text on the lower border.

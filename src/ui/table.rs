@@ -28,8 +28,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) 
         titled: true,
         filter: state.list.filter(),
     };
-    let Rect { x, width, .. } = layout.rows;
-    let inner = Rect { x: x + 1, width: width.saturating_sub(2), y: layout.head.y, height: layout.head.height + layout.rows.height };
+    let inner = Rect { y: layout.head.y, height: layout.head.height + layout.rows.height, ..layout.lines() };
     list::draw(canvas, inner, &listing);
     let reason = state.selected().and_then(|row| row.process.contact.reason());
     if let Some(reason) = reason.filter(|_| !layout.columns.iter().any(|slot| slot.column == Column::Command)) {

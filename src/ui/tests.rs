@@ -11,9 +11,9 @@ use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Style};
 
 use super::{Theme, view};
-use crate::app::Msg;
 use crate::app::action::{Action, Key, KeyMap};
 use crate::app::test_app::{TestApp, process, recording};
+use crate::app::{Msg, State};
 use crate::ipc::RuntimeVersion;
 use crate::model::{MethodNameResolution, Outcome, Phase, Process, Recording, StoppedBy};
 use scenes::SCENES;
@@ -27,6 +27,14 @@ fn picture(app: &TestApp, theme: &Theme, width: u16, height: u16) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| _ = view(&app.state, theme, frame)).unwrap();
     terminal.backend().buffer().clone()
+}
+
+/// Returns the text on the screen.
+pub(crate) fn screen(state: &State) -> String {
+    let (width, height) = state.size;
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| _ = view(state, &Theme::dark(), frame)).unwrap();
+    text(terminal.backend().buffer())
 }
 
 fn text(buffer: &Buffer) -> String {

@@ -93,8 +93,7 @@ impl State {
             table.filter(filter);
             table.sort_by_name(names, filter.as_str());
         }
-        let mut cursor = *cursor;
-        cursor.fit(table.rows.len(), usize::MAX);
+        let cursor = cursor.moved_to(cursor.at.min(table.rows.len().saturating_sub(1)));
         let columns: Vec<_> = table.columns().iter().map(|column| column.title).collect();
         let detail = table.rows.get(cursor.at).map(|item| detail(*item)).unwrap_or_default();
         Some(PickList {

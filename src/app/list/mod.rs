@@ -338,6 +338,12 @@ impl ProcessList {
         self.select_place(self.cursor().unwrap_or(0).saturating_add_signed(rows));
     }
 
+    /// Scrolls to a row; if the selected row would no longer be among the `height` visible ones, selects another.
+    pub(super) fn scroll_to(&mut self, offset: usize, height: usize) {
+        self.cursor.scroll_to(offset, self.order.len(), height);
+        self.select_place(self.cursor.at);
+    }
+
     /// Scrolls so that the selected row is among the `height` visible ones, without empty space at the end.
     pub(super) fn scroll_to_selection(&mut self, height: usize) {
         self.cursor.fit(self.order.len(), height);

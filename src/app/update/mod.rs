@@ -1,6 +1,7 @@
 //! Message handling.
 
 pub(super) mod comparison;
+pub(super) mod drag;
 pub(super) mod files;
 pub(super) mod heap;
 pub(super) mod keys;

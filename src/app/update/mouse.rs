@@ -9,7 +9,7 @@ use crate::app::cursor::Neighbor;
 use crate::app::layout::ScreenTarget;
 use crate::app::{Effect, Field, Focus, Overlay, State, Tab};
 
-use super::{keys, overlays};
+use super::{drag, keys, overlays};
 
 /// Lines scrolled per turn of the wheel.
 const WHEEL: usize = 3;
@@ -25,7 +25,19 @@ pub(super) fn mouse(state: &mut State, event: MouseEvent) -> Vec<Effect> {
     match event.kind {
         MouseEventKind::ScrollUp => wheel(state, x, y, Action::Up),
         MouseEventKind::ScrollDown => wheel(state, x, y, Action::Down),
+        MouseEventKind::Down(MouseButton::Left) if drag::press(state, x, y) => {
+            state.dirty = true;
+            Vec::new()
+        }
         MouseEventKind::Down(MouseButton::Left) => click(state, x, y),
+        MouseEventKind::Drag(MouseButton::Left) => {
+            drag::drag(state, x, y);
+            Vec::new()
+        }
+        MouseEventKind::Up(MouseButton::Left) => {
+            drag::release(state);
+            Vec::new()
+        }
         _ => Vec::new(),
     }
 }

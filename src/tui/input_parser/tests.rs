@@ -77,11 +77,23 @@ fn keys_mouse_and_paste_are_parsed() {
         (b"\x1b[Z", &[key_with(KeyCode::BackTab, SHIFT)]),
         (
             b"\x1b[<0;1;1M\x1b[<0;1;1m\x1b[<64;120;40M\x1b[<65;7;3M",
-            &[at(down(MouseButton::Left), 0, 0), at(MouseEventKind::ScrollUp, 119, 39), at(MouseEventKind::ScrollDown, 6, 2)],
+            &[
+                at(down(MouseButton::Left), 0, 0),
+                at(MouseEventKind::Up(MouseButton::Left), 0, 0),
+                at(MouseEventKind::ScrollUp, 119, 39),
+                at(MouseEventKind::ScrollDown, 6, 2),
+            ],
         ),
-        // Motion, horizontal scrolling, invalid coordinates.
-        (b"\x1b[<35;5;5M\x1b[<32;5;5M\x1b[<66;5;5M\x1b[<0;0;1M\x1b[<0;99999;1M\x1b[<0;1M", &[]),
-        (b"\x1b[M !!\x1b[M#!!\x1b[Ma!\"", &[at(down(MouseButton::Left), 0, 0), at(MouseEventKind::ScrollDown, 0, 1)]),
+        (
+            b"\x1b[<32;5;6M\x1b[<34;5;6M",
+            &[at(MouseEventKind::Drag(MouseButton::Left), 4, 5), at(MouseEventKind::Drag(MouseButton::Right), 4, 5)],
+        ),
+        // Motion without a button, horizontal scrolling, invalid coordinates.
+        (b"\x1b[<35;5;5M\x1b[<66;5;5M\x1b[<0;0;1M\x1b[<0;99999;1M\x1b[<0;1M", &[]),
+        (
+            b"\x1b[M !!\x1b[M#!!\x1b[Ma!\"",
+            &[at(down(MouseButton::Left), 0, 0), at(MouseEventKind::Up(MouseButton::Left), 0, 0), at(MouseEventKind::ScrollDown, 0, 1)],
+        ),
         (b"\x1b[200~two\rlines\x1b[A\x1b[201~x", &[Event::Paste("two\rlines\x1b[A".to_owned()), key_with(KeyCode::Char('x'), NONE)]),
         (b"\x1b[200~without an end", &[Event::Paste("without an end".to_owned())]),
         // Answers to queries of other programs, and unknown keys, are not typed text.

@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use crate::analysis::Origin;
 use crate::app::action::Action;
 use crate::app::tabs::Look;
-use crate::app::{FlameBox, FlameGraph, Tab};
+use crate::app::{FlameBox, FlameGraph, ScrollBar, Tab};
 use crate::diagnosis::is_own;
 use crate::model::{Count, Percent};
 
@@ -20,8 +20,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<
     for place in graph.boxes.iter().filter(|place| (first..first + picture.height).contains(&place.depth)) {
         frame(canvas, look, graph, *place, Rect { y: picture.y + place.depth - first, ..picture });
     }
-    let track = Rect { x: picture.right(), width: 1, ..picture };
-    canvas.scroll_mark(track, usize::from(first), usize::from(picture.height), usize::from(graph.depth()));
+    canvas.scroll_mark(&ScrollBar::of_rows(picture, first.into(), graph.depth().into()));
     describe(canvas, look, graph, words);
 }
 

@@ -1,5 +1,6 @@
 //! The layout of the overview.
 
+use crate::app::ScrollBar;
 use std::borrow::Cow;
 
 use ratatui::layout::Rect;
@@ -62,6 +63,12 @@ impl OverviewLayout {
 }
 
 impl Overview<'_> {
+    /// Returns the scroll bar of the page at this scroll offset.
+    pub fn scroll_bar(&self, body: Rect, scroll: usize) -> ScrollBar {
+        let lines = self.layout(body).lines();
+        ScrollBar::of_rows(body, scroll.min(lines.saturating_sub(body.height.into())), lines)
+    }
+
     /// Returns the details, each with its label and wrapped lines.
     pub fn details_in(&self, body: Rect) -> impl Iterator<Item = (&'static str, Vec<String>)> {
         let width = body.width.saturating_sub(2 + LABEL_WIDTH);

@@ -350,3 +350,19 @@ fn overlay_lists_are_filtered_paged_and_clicked() {
     app.click(place.x, place.y + 2);
     assert_eq!(app.state.view_cursor(Tab::Environment).at, 2);
 }
+
+/// The selection moves within the visible rows before the list scrolls.
+#[test]
+fn pick_list_keeps_its_scroll_offset() {
+    let mut app = TestApp::populated(120, 24);
+    app.press(":");
+    app.press(&"↓".repeat(20));
+    let window = |app: &TestApp| {
+        let list = app.state.pick_list().unwrap();
+        (list.cursor.window(list.list.len(), list.rows().height.into()), list.cursor.at)
+    };
+    let (rows, at) = window(&app);
+    assert!(rows.start > 0, "{rows:?}");
+    app.press("↑↑");
+    assert_eq!(window(&app), (rows, at - 2));
+}

@@ -1,9 +1,11 @@
 use std::sync::Arc;
 
+use super::files::read_request;
 use super::views::analyzed;
 use crate::app::action::Context;
-use crate::app::test_app::{TestApp, published};
-use crate::app::{AutoWatch, Focus, Options, Shape, Tab};
+use crate::app::test_app::{TestApp, contents, process, published};
+use crate::app::{AutoWatch, Focus, Msg, Options, Overlay, Shape, Tab};
+use crate::ui::tests::scenes::opened;
 
 /// Double-click interval, milliseconds.
 const DOUBLE_CLICK_MS: u64 = 400;
@@ -131,4 +133,105 @@ fn flame_graph_frames_and_findings_can_be_clicked() {
     assert_eq!(app.state.tab, Tab::Overview, "facts lead nowhere");
     app.click(body.x + 4, body.y);
     assert_eq!(app.state.tab, Tab::Gc);
+}
+
+/// Returns the lines of the screen that have the thumb of the scroll bar in this column.
+fn thumb(app: &TestApp, x: u16) -> Vec<u16> {
+    let screen = crate::ui::tests::screen(&app.state);
+    let lines = (0..).zip(screen.lines()).filter(|(_, line)| line.chars().nth(x.into()) == Some('┃')).map(|(y, _)| y).collect();
+    assert_ne!(lines, [0; 0], "no scroll bar:\n{screen}");
+    lines
+}
+
+#[test]
+fn scroll_bars_are_clicked_and_dragged_where_they_are_drawn() {
+    let mut app = TestApp::new(120, 40);
+    app.send(Msg::Processes((1..=100).map(|pid| process(pid, "Web")).collect()));
+    let rows = app.state.layout().list.unwrap().rows;
+    let x = rows.right() - 1;
+    let lines = thumb(&app, x);
+    assert_eq!((lines[0], app.state.list.offset()), (rows.y, 0));
+    // Holding the thumb without moving it scrolls nothing.
+    app.drag(&[(x, lines[0])]);
+    assert_eq!(app.state.list.offset(), 0);
+    app.drag(&[(x, lines[0]), (x + 3, 39)]);
+    let shown = usize::from(rows.height);
+    assert_eq!(app.state.list.offset(), 100 - shown);
+    assert_eq!(app.state.list.cursor(), Some(100 - shown), "the selected row moves as far as needed");
+    assert_eq!(thumb(&app, x).last(), Some(&(rows.bottom() - 1)));
+    // A click below the middle.
+    app.drag(&[(x, rows.y + rows.height / 2)]);
+    let middle = app.state.list.offset();
+    assert!((30..60).contains(&middle), "{middle}");
+    assert_eq!(app.state.list.cursor(), Some(middle + shown - 1));
+    let lines = thumb(&app, x);
+    app.drag(&[(x, lines[0])]);
+    assert_eq!(app.state.list.offset(), middle);
+    // The button was released elsewhere: moving the pointer scrolls no more.
+    app.drag(&[(3, rows.y)]);
+    assert_eq!(app.state.list.offset(), middle);
+
+    // A list in a tab, a text, and a list over the panes.
+    let mut app = analyzed("8");
+    app.send(Msg::Resize(120, 24));
+    let window = |app: &TestApp| {
+        let (view, geometry) = app.state.tab_view().unwrap();
+        view.cursor.window(view.list.len(), geometry.rows().height.into())
+    };
+    let rows = app.state.tab_view().unwrap().1.rows();
+    let x = rows.right();
+    // The process table has a scroll bar in the same column.
+    let top = thumb(&app, x).into_iter().find(|y| *y >= rows.y).unwrap();
+    app.drag(&[(x, top), (x, 23)]);
+    let len = app.state.tab_view().unwrap().0.list.len();
+    assert!(window(&app).start > 0 && window(&app).end == len, "{:?} of {len}", window(&app));
+    assert!(window(&app).contains(&app.state.view_cursor(Tab::Events).at));
+    app.drag(&[(x, 23), (x, 0)]);
+    let mut app = TestApp::populated(120, 24);
+    app.press("?");
+    let x = app.state.layout().reader().right() - 1;
+    let lines = thumb(&app, x);
+    app.drag(&[(x, lines[0]), (x, 23)]);
+    assert!(matches!(&app.state.overlay, Some(Overlay::Help(help)) if help.reader.scroll > 20));
+    assert_eq!(thumb(&app, x).last(), Some(&(app.state.layout().reader().bottom() - 2)));
+    app.press("⎋:");
+    let x = app.state.pick_list().unwrap().rows().right();
+    let lines = thumb(&app, x);
+    app.drag(&[(x, lines[0]), (x, 23)]);
+    let list = app.state.pick_list().unwrap();
+    assert_eq!(list.cursor.window(list.list.len(), list.rows().height.into()).end, list.list.len());
+}
+
+#[test]
+fn range_of_a_file_is_dragged_on_its_timeline() {
+    const SECOND: i64 = 1_000_000_000;
+    for height in [40, 16] {
+        let mut app = opened(120, height);
+        let place = |app: &TestApp| app.state.open_file().unwrap().timeline(app.state.layout().detail.unwrap().body);
+        let line = place(&app);
+        let end = 50 * SECOND;
+        let at = |seconds: u16| line.x + ((line.width - 1) * seconds).div_ceil(50);
+        let near = |time: i64, seconds: i64| (time - seconds * SECOND).abs() < SECOND;
+        app.take_effects();
+        app.drag(&[(at(40), line.y), (at(20), line.y + 5)]);
+        let (ticket, span) = read_request(&mut app);
+        assert!(span.is_some_and(|(from, to)| near(from, 20) && near(to, 40)), "{span:?}");
+        app.send(Msg::FileRead { ticket, result: Ok(contents(crate::ui::tests::analysis::scripted())) });
+        if height < 40 {
+            continue;
+        }
+        // A click moves the nearer end.
+        app.drag(&[(at(10), line.bottom() - 1)]);
+        let (_, span) = read_request(&mut app);
+        assert!(span.is_some_and(|(from, to)| near(from, 10) && near(to, 40)), "{span:?}");
+        app.drag(&[(at(45), line.y)]);
+        let (_, span) = read_request(&mut app);
+        assert!(span.is_some_and(|(from, to)| near(from, 10) && near(to, 45)), "{span:?}");
+        // Nothing is read while the button is pressed, nor if the range is the same in the end.
+        app.drag(&[(at(45), line.y)]);
+        assert_eq!(app.take_effects(), []);
+        // All of it.
+        app.drag(&[(line.x, line.y), (at(25), line.y), (line.right() + 4, line.y)]);
+        assert_eq!((read_request(&mut app).1, app.state.open_file().unwrap().end), (None, Some(end)));
+    }
 }

@@ -40,6 +40,8 @@ fn any_msg() -> impl Strategy<Value = Msg> {
         MouseEventKind::Down(MouseButton::Left),
         MouseEventKind::ScrollUp,
         MouseEventKind::ScrollDown,
+        MouseEventKind::Drag(MouseButton::Left),
+        MouseEventKind::Up(MouseButton::Left),
         MouseEventKind::Moved,
     ]);
     prop_oneof![
