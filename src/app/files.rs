@@ -40,6 +40,8 @@ pub struct OpenFile {
     ends_read: (Option<i64>, Option<i64>),
     /// Events over the whole duration, once the file has been read.
     pub(super) events: Option<Timeline>,
+    /// Its size before it is read again because the user wants to see what was added, bytes.
+    pub(super) size_before: Option<u64>,
     /// The read in progress; `None` if the file has to be read again.
     pub(super) ticket: Option<Ticket>,
 }
@@ -61,6 +63,7 @@ impl OpenFile {
             read: None,
             ends_read: (None, None),
             events: None,
+            size_before: None,
             ticket: None,
         }
     }
@@ -153,6 +156,12 @@ impl OpenFile {
         // Events before time zero belong to the beginning.
         let from = from.max(0);
         if at.abs_diff(from) < at.abs_diff(to) { self.show_range(at, to) } else { self.show_range(from, at) }
+    }
+
+    /// Has the whole file read again: it may have grown.
+    pub(super) fn read_again(&mut self) {
+        self.size_before = Some(self.facts.bytes);
+        (self.mark, self.cursor, self.ticket) = (None, None, None);
     }
 
     /// Has the shown range read if it is not this one.

@@ -2,6 +2,7 @@
 
 use ratatui::layout::Rect;
 
+use crate::app::action::Action;
 use crate::app::layout::{DetailLayout, TabSlot};
 use crate::app::{Focus, LinePurpose, OpenFile, State, Tab};
 use crate::model::FileKind;
@@ -35,7 +36,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout
 fn tab(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<(u16, u16)> {
     let mut body = layout.body;
     if let Some(file) = state.open_file().filter(|file| file.facts.kind == FileKind::Trace) {
-        body = file_range(canvas, file, body);
+        body = file_range(canvas, state, file, body);
         // Before anything is read, there is only the progress to show.
         state.shown_recording()?;
     }
@@ -80,14 +81,18 @@ fn subject(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) {
 }
 
 /// Draws the shown range of a recorded file, and its events over time. Returns the area below.
-fn file_range(canvas: &mut Canvas<'_>, file: &OpenFile, body: Rect) -> Rect {
+fn file_range(canvas: &mut Canvas<'_>, state: &State, file: &OpenFile, body: Rect) -> Rect {
     let theme = canvas.theme;
     let lines = file.range_lines(body.height);
     let line = Rect { x: body.x + 1, width: body.width.saturating_sub(2), height: lines.min(1), ..body };
     let style = if file.span().is_some() { theme.accent } else { theme.dim };
-    canvas.text(line.x, line.y, line.width, &file.range_text(), style);
+    let used = canvas.text(line.x, line.y, line.width, &file.range_text(), style) + 2;
     let timeline = file.timeline(body);
     if timeline.height > 1 {
+        if file.complete == Some(false) && file.progress.is_none() {
+            let advice = format!("incomplete; {} reads it again", state.key(Action::Refresh));
+            canvas.right(line.x + used, line.y, line.width.saturating_sub(used), &advice, theme.dim);
+        }
         file_events(canvas, file, Rect { height: 1, ..timeline });
         file_meter(canvas, file, Rect { y: timeline.y + 1, height: 1, ..timeline });
     } else {

@@ -48,6 +48,11 @@ pub(super) fn live(state: &State) -> Status {
     }
 }
 
+/// Requires live processes, or a trace, which may have grown.
+pub(super) fn refresh(state: &State) -> Status {
+    if state.row_kind() == RowKind::File(FileKind::Trace) { Status::Ready } else { live(state) }
+}
+
 /// Requires a selected process that can be attached to and passes `check`.
 fn of_process(state: &State, check: impl Fn(&Row) -> Option<Status>) -> Status {
     match (live(state), state.selected()) {

@@ -6,8 +6,8 @@ use super::{comparison, heap, process, replies, watching};
 use crate::app::action::Action;
 use crate::app::dialog::{FileUse, ListState, Overlay, Palette, Pick, Subject};
 use crate::app::toast::Level;
-use crate::app::{Effect, RowKind, State, Ticket, WalkedHeap};
-use crate::model::{FileContents, FileKind, Outcome, Phase, Recording, SafeText, StoppedBy, TraceFile};
+use crate::app::{Effect, OpenFile, RowKind, State, Ticket, WalkedHeap};
+use crate::model::{Bytes, FileContents, FileKind, Outcome, Phase, Recording, SafeText, StoppedBy, TraceFile};
 
 /// Searches for recorded files: those of this run, including open ones, and those in the current folder.
 pub(in crate::app) fn find(state: &mut State, purpose: FileUse) -> Vec<Effect> {
@@ -90,6 +90,16 @@ pub(in crate::app) fn close(state: &mut State) -> Vec<Effect> {
     awaited.into_iter().map(|ticket| Effect::CancelHeapWalk { ticket }).collect()
 }
 
+/// Has the selected trace read again, unless it is being read: it may have grown.
+pub(super) fn read_again(state: &mut State) {
+    if let Some(file) = state.open_file_mut()
+        && file.facts.kind == FileKind::Trace
+        && file.progress.is_none()
+    {
+        file.read_again();
+    }
+}
+
 /// Requests every file whose range to show differs from what was read.
 pub(in crate::app) fn request_unread(state: &mut State) -> Vec<Effect> {
     let all = 0..state.files.len();
@@ -161,7 +171,15 @@ pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<Fil
         Ok(contents) => contents,
         Err(trouble) => {
             file.restore_range();
-            return state.notify(Level::Error, trouble);
+            // A recording has this name only while it is written.
+            let was_partial =
+                file.size_before.take().is_some() && file.facts.path.extension().is_some_and(|extension| extension == "partial");
+            let text = if was_partial {
+                format!("{trouble}. A finished recording has no .partial in its name: open that file.")
+            } else {
+                trouble.to_string()
+            };
+            return state.notify(Level::Error, text);
         }
     };
     let FileContents { analysis, bytes, end, duration, complete, trouble } = contents;
@@ -170,7 +188,9 @@ pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<Fil
     if file.span().is_none() {
         file.end = Some(end);
         file.events = Some(analysis.snapshot.rates.events.clone());
+        file.facts.bytes = bytes;
     }
+    let (name, size_before) = (file.facts.name(), file.size_before.take());
     let path = file.facts.path.clone();
     let outcome = Outcome { stopped_by: StoppedBy::Interrupt, complete, file: Some(path.clone()), trouble };
     let totals = &analysis.snapshot.totals;
@@ -184,4 +204,13 @@ pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<Fil
         ..Recording::starting(file.id, file.key, file.process().name, Vec::new(), path)
     };
     state.recordings.put(recording, state.now.elapsed);
+    if let Some(before) = size_before {
+        let text = match bytes.saturating_sub(before) {
+            0 => format!("{name} has not grown."),
+            more => format!("{name} has grown by {}.", Bytes(more)),
+        };
+        state.notify(Level::Info, text);
+        let rows = state.files.iter().map(OpenFile::process).collect();
+        state.list.replace(rows, state.now.elapsed);
+    }
 }

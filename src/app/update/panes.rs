@@ -84,6 +84,10 @@ pub(in crate::app) fn filter_tab(state: &mut State) {
 }
 
 pub(in crate::app) fn refresh(state: &mut State) -> Vec<Effect> {
+    if state.shows_files() {
+        files::read_again(state);
+        return Vec::new();
+    }
     let since = state.details.since;
     state.details.reset(state.list.selected(), state.now.elapsed);
     state.details.since = since;

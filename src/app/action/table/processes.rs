@@ -60,6 +60,13 @@ pub(super) const ENTRIES: &[Entry] = &[
         Do(|state| state.list.toggle_tree()),
     ),
     table(Action::Digit, &[Key::Digit], "sort by", "Sort by the nth column; again: reverse.", LIST, Digit(panes::sort_by_digit)),
-    table(Action::Refresh, &[Key::Plain(KeyCode::F(5)), Key::Ctrl('r')], "refresh", "Refresh now.", PANES, Emit(panes::refresh))
-        .when(status::live),
+    table(
+        Action::Refresh,
+        &[Key::Plain(KeyCode::F(5)), Key::Ctrl('r')],
+        "refresh",
+        "Refresh now; read a recorded file again.",
+        PANES,
+        Emit(panes::refresh),
+    )
+    .when(status::refresh),
 ];

@@ -238,3 +238,34 @@ fn histogram_covers_the_whole_file_with_a_range_selected() {
     app.send(Msg::FileRead { ticket, result: Ok(contents(empty())) });
     assert_eq!(app.state.open_file().unwrap().events_by_part(50), before);
 }
+
+/// Another dn-top may still write the file.
+#[test]
+fn file_is_read_again_and_its_growth_is_reported() {
+    let mut app = opened(120, 40);
+    let screen = crate::ui::tests::screen(&app.state);
+    assert!(screen.contains("incomplete; F5 reads it again"), "{screen}");
+    app.press("[");
+    let (ticket, _) = read_request(&mut app);
+    app.send(Msg::FileRead { ticket, result: Ok(contents(scripted())) });
+    let refresh = |app: &mut TestApp, bytes: u64, end: i64| {
+        app.press("⌃r");
+        let (ticket, span) = read_request(app);
+        assert_eq!(span, None, "what was added is in no range");
+        app.press("⌃r");
+        assert_eq!(app.take_effects(), [], "it is being read");
+        let contents = crate::model::FileContents { bytes, end, ..contents(scripted()) };
+        app.send(Msg::FileRead { ticket, result: Ok(contents) });
+        assert_eq!(app.state.open_file().unwrap().end, Some(end));
+        assert_eq!(app.state.selected().unwrap().process.usage.rss_bytes, bytes, "the size in the table");
+        app.last_toast()
+    };
+    assert_eq!(refresh(&mut app, 183_500_000, 60_000_000_000), "OrderService_4242.nettrace.partial has grown by 1.5 MB.");
+    assert_eq!(refresh(&mut app, 183_500_000, 60_000_000_000), "OrderService_4242.nettrace.partial has not grown.");
+    // Meanwhile the recording has been finished and renamed.
+    app.press("⌃r");
+    let (ticket, _) = read_request(&mut app);
+    app.send(Msg::FileRead { ticket, result: Err("/srv/a.nettrace.partial cannot be opened: not found".into()) });
+    assert!(app.last_toast().ends_with("not found. A finished recording has no .partial in its name: open that file."));
+    assert_eq!(app.take_effects(), [], "what was read before is still shown");
+}
