@@ -6,6 +6,7 @@ mod layout;
 mod requests;
 
 use std::path::Path;
+use std::time::Duration;
 
 pub(super) use graphs::rates;
 pub use graphs::{Graph, Layer, Mark};
@@ -58,6 +59,9 @@ pub struct Overview<'a> {
     pub capabilities: Vec<Capability>,
 }
 
+/// A process that ends sooner has hardly been selected when it is gone.
+const SHORT_LIFE: Duration = Duration::from_secs(10);
+
 impl State {
     /// Returns the overview of the selected process.
     pub fn overview(&self) -> Option<Overview<'_>> {
@@ -96,7 +100,15 @@ impl State {
             let is_recorded = self.recordings.shown().iter().any(|tracked| tracked.value.key == process.key);
             let has_jobs = is_recorded || self.jobs.newest_first().any(|job| job.subject.key == process.key);
             let place = format!(" Its recordings and dumps are in {}: Jobs.", Tab::Jobs.key(self.row_kind()));
-            return Some((format!("The process has ended.{}", if has_jobs { &place } else { "" }), Role::Warning));
+            let port = if self.uptime(row).0 < SHORT_LIFE {
+                format!(
+                    " It ran only briefly: {} serves a diagnostic port, to record such a process from its start.",
+                    self.key(Action::Port)
+                )
+            } else {
+                String::new()
+            };
+            return Some((format!("The process has ended.{}{port}", if has_jobs { &place } else { "" }), Role::Warning));
         }
         if row.is_stopped() {
             let pid = process.key.pid;

@@ -1,7 +1,7 @@
 use crate::app::tabs::Role;
-use crate::app::test_app::{TestApp, process, published, recording, sample_processes};
+use crate::app::test_app::{START_UNIX_MS, TestApp, process, published, recording, sample_processes};
 use crate::app::{Effect, JobResult, Msg, Ticket};
-use crate::model::{Contact, Outcome, Phase, Recording, RunState, StoppedBy, Trouble};
+use crate::model::{Contact, Outcome, Phase, Process, Recording, RunState, StoppedBy, Trouble};
 
 #[test]
 fn a_dialog_closes_when_its_process_ends() {
@@ -372,4 +372,20 @@ fn overview_separates_the_state_from_findings() {
     let state = app.state.overview().unwrap().facts.into_iter().find(|fact| fact.label == "State").unwrap();
     assert_eq!((app.state.selected().unwrap().word(), state.value.as_str(), state.role), ("GC time", "running", Role::Good));
     assert_eq!(app.state.advice_without_findings(), ["F: find out why it is slow", "D: what every thread is doing"]);
+}
+
+/// A process that restarts all the time is gone before it can be recorded.
+#[test]
+fn ended_process_that_ran_briefly_advises_a_diagnostic_port() {
+    for (ran_for_ms, advises) in [(2_000, true), (60_000, false)] {
+        let mut app = TestApp::new(120, 40);
+        let started_unix_ms = START_UNIX_MS - ran_for_ms;
+        let [short, other] = [Process { started_unix_ms, ..process(7, "Crash") }, process(8, "Other")];
+        app.send(Msg::Processes(vec![short, other.clone()]));
+        app.press("/Crash⏎");
+        app.send(Msg::Processes(vec![other]));
+        let screen = crate::ui::tests::screen(&app.state);
+        assert!(screen.contains("The process has ended."), "{screen}");
+        assert_eq!(screen.contains("P serves a diagnostic port"), advises, "{screen}");
+    }
 }
