@@ -26,7 +26,7 @@ async fn assert_stops_with_occupied_socket(runtime: &Runtime) {
     let config = SessionConfig::new(Providers::new(providers.to_vec()).unwrap());
     let plan = |file, bytes, time| Plan {
         duration: Some(Duration::from_secs(1)),
-        stop_limit: StopLimit { time, bytes },
+        stop_limit: StopLimit { time, bytes, ..StopLimit::RUNDOWN },
         ..Plan::new(client.endpoint().key, "any".into(), config.clone(), file)
     };
     for (bytes, time, words) in [(0, TIMEOUT, "the runtime kept sending after the stop"), (u64::MAX, Duration::from_secs(1), "within 1 s")]
