@@ -16,7 +16,7 @@ use super::tty::{FrameBackend, Tty};
 
 /// Alternate screen, which some terminals do not clear, bracketed paste, no cursor.
 const SET_UP: &[u8] = b"\x1b[?1049h\x1b[2J\x1b[?2004h\x1b[?25l";
-/// Buttons and the wheel, in SGR coordinates. No motion events, which would be ignored.
+/// Buttons, the wheel, and motion with a button held, in SGR coordinates. No other motion, which would be ignored.
 const SET_UP_MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1002h\x1b[?1006h";
 /// Undoes all of that, at any point within a frame: ends a string and a synchronized update, resets the style.
 const RESTORE: &[u8] = b"\x1b\\\x1b[?2026l\x1b[m\x1b[?1006l\x1b[?1002l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[?1049l";

@@ -80,9 +80,7 @@ impl Form {
         let flags = DumpFlags { crash_report: also & 1 != 0, log: also & 2 != 0, ..DumpFlags::default() };
         Ok(DumpRequest { path, kind: DumpKind::ALL[self.chosen(KIND)], flags })
     }
-}
 
-impl Form {
     /// Requests the free space in the folder of a dump, unless it was requested before.
     pub(in crate::app) fn request_free_space(&mut self) -> Option<Effect> {
         let path = target_path(self.typed(PATH)).ok().filter(|_| matches!(self.purpose, Purpose::Dump(_)))?;

@@ -21,7 +21,8 @@ pub(in crate::cli) async fn observe(
     let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
     let observation = start.await.map_err(start_error)?;
     let name = display_name(process);
-    print::message(format_args!("recording {name} for {}; Ctrl-C stops it", humantime::format_duration(duration)));
+    let duration_text = humantime::format_duration(duration);
+    print::message(format_args!("recording {name} for {duration_text}; Ctrl-C stops it, and a second Ctrl-C exits at once"));
     let Some(observed) = observation.finish(duration, &mut interrupts).await else {
         return Err(Failure::new(Exit::Interrupted, anyhow::anyhow!("stopped before the rundown was complete")));
     };

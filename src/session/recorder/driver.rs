@@ -148,7 +148,11 @@ impl Driver {
         let (progress, session) = (self.progress.clone(), self.session.clone());
         let mut analysis = progress.analysis.subscribe();
         let deadline = sleep(self.plan.duration.map_or(Duration::MAX, |duration| duration.saturating_sub(self.begun.elapsed())));
-        let low_space = disk_space::low(file);
+        let is_flight = self.plan.keep.is_some();
+        let low_space = async {
+            // A flight recorder deletes its oldest data instead.
+            if is_flight { pending().await } else { disk_space::low(file).await }
+        };
         tokio::pin!(deadline, low_space);
         loop {
             tokio::select! {

@@ -1,11 +1,11 @@
 //! The layout of the overview.
 
-use crate::app::ScrollBar;
 use std::borrow::Cow;
 
 use ratatui::layout::Rect;
 
 use super::{COMMAND, FACTS_WITH_GRAPH, Graph, Overview};
+use crate::app::ScrollBar;
 use crate::app::tabs::geometry::figure_lines;
 use crate::app::text::wrap;
 
