@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn mounts_are_listed_anew_for_each_opened_file() {
+    fn mounts_are_listed_again_for_each_opened_file() {
         let tree = tempfile::tempdir().unwrap();
         std::fs::create_dir(tree.path().join("42")).unwrap();
         let proc = Proc::open(tree.path()).unwrap();

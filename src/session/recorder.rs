@@ -3,6 +3,7 @@
 mod disk_space;
 mod driver;
 mod joined_file;
+mod recorded_names;
 
 use std::fs::File;
 use std::sync::Arc;

@@ -350,25 +350,15 @@ impl Sink for Walk<'_> {
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         self.newest_ticks = self.newest_ticks.max(event.timestamp());
-        let kind = self.kind(event.metadata);
-        let (EventKind::ThreadSample
-        | EventKind::CpuSample
-        | EventKind::ContextSwitch
-        | EventKind::ExceptionThrown
-        | EventKind::LogMessage) = kind
-        else {
-            return;
-        };
-        let at = self.at(event.timestamp());
-        match kind {
-            EventKind::ThreadSample if self.without_samples => {}
-            EventKind::ThreadSample => self.sample(event, at),
-            EventKind::CpuSample => self.cpu_sample(event, at),
-            EventKind::ContextSwitch => self.context_switch(event, at),
-            _ => {
+        match self.kind(event.metadata) {
+            EventKind::ThreadSample if !self.without_samples => self.sample(event, self.at(event.timestamp())),
+            EventKind::CpuSample => self.cpu_sample(event, self.at(event.timestamp())),
+            EventKind::ContextSwitch => self.context_switch(event, self.at(event.timestamp())),
+            kind @ (EventKind::ExceptionThrown | EventKind::LogMessage) => {
                 // A malformed payload is ignored.
-                let _ = self.convert(kind, event, at);
+                let _ = self.convert(kind, event, self.at(event.timestamp()));
             }
+            _ => return,
         }
         self.make_room();
     }

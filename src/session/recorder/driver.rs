@@ -13,7 +13,7 @@ use tokio::time::{Instant, Interval, sleep};
 use super::StopRequest;
 use super::disk_space;
 use super::joined_file::{JoinedFile, NotJoined};
-use crate::analysis::Live;
+use super::recorded_names::{IF_ABANDONED, read_names};
 use crate::model::{Bytes, Outcome, Phase, Rate, Recording, SafeText, StoppedBy};
 use crate::net::ExchangeError;
 use crate::net::client::Client;
@@ -25,12 +25,8 @@ use crate::session::perfetto::SchedulingRecording;
 use crate::session::plan::Plan;
 use crate::session::progress::{Progress, Totals};
 use crate::session::pump::{FirstError, Pumped};
-use crate::session::recorded::RecordedFile;
 use crate::session::threads::Threads;
 use crate::session::trace_session::{Cut, TraceSession, Unfinished};
-
-/// How long the names of methods may be read from an abandoned recording. A small one is read completely.
-const NAMES_TIME: Duration = Duration::from_secs(1);
 
 /// State of a recording that is being stopped.
 #[derive(Debug, Clone, Copy)]
@@ -101,7 +97,7 @@ impl Driver {
         }
         let (recording, progress, complete) = (recording.to_owned(), self.progress.clone(), pumped.complete);
         let finished = tokio::task::spawn_blocking(move || {
-            let (live, all) = read_names(&recording, &progress, NAMES_TIME);
+            let (live, all) = read_names(&recording, &progress, IF_ABANDONED);
             let names = if all && complete { MethodNames::Complete } else { MethodNames::Missing };
             (cpu.finish_file(live.symbols(), names), all)
         });
@@ -376,33 +372,5 @@ impl Driver {
         log::note(format_args!("recording of process {} {end}, {} bytes, {path}{trouble}", key.pid, totals.bytes));
         self.recording.phase = Phase::Done(outcome);
         self.publish(Instant::now(), totals);
-    }
-}
-
-/// Reads the methods in a recording of any size. If it is abandoned, reading ends after `limit`. Returns whether all were read.
-fn read_names(recording: &Path, progress: &Progress, limit: Duration) -> (Live, bool) {
-    let (mut live, began) = (Live::symbols_only(), Instant::now());
-    let mut is_wanted = |_| !progress.abandoned.load(Ordering::Relaxed) || began.elapsed() < limit;
-    // Without the recording, the methods stay unnamed.
-    let read = RecordedFile::open_discovered(recording).and_then(|mut recorded| recorded.read_or_cancel(&mut live, &mut is_wanted));
-    (live, !matches!(read, Ok(None)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::nettrace::TraceHeader;
-    use crate::session::tests::empty_trace;
-
-    /// Reading a large recording takes longer than anyone waits.
-    #[test]
-    fn reading_the_names_of_an_abandoned_recording_is_limited() {
-        let folder = tempfile::tempdir().unwrap();
-        let (file, progress) = (folder.path().join("a.nettrace"), Progress::default());
-        std::fs::write(&file, empty_trace(TraceHeader::default())).unwrap();
-        assert!(read_names(&file, &progress, Duration::ZERO).1);
-        progress.abandoned.store(true, Ordering::Relaxed);
-        assert!(read_names(&file, &progress, Duration::MAX).1);
-        assert!(!read_names(&file, &progress, Duration::ZERO).1);
     }
 }

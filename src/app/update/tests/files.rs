@@ -262,7 +262,7 @@ fn file_is_read_again_and_its_growth_is_reported() {
     };
     assert_eq!(refresh(&mut app, 183_500_000, 60_000_000_000), "OrderService_4242.nettrace.partial has grown by 1.5 MB.");
     assert_eq!(refresh(&mut app, 183_500_000, 60_000_000_000), "OrderService_4242.nettrace.partial has not grown.");
-    // Meanwhile the recording has been finished and renamed.
+    // The recording has been finished and renamed since then.
     app.press("⌃r");
     let (ticket, _) = read_request(&mut app);
     app.send(Msg::FileRead { ticket, result: Err("/srv/a.nettrace.partial cannot be opened: not found".into()) });
