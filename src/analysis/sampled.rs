@@ -33,8 +33,8 @@ pub struct SampledMethods {
 }
 
 impl SampledMethods {
-    /// Creates an instance with all names known from the start: samples are distinguished by method from the beginning, which takes less
-    /// memory.
+    /// Returns an empty instance for the same part of the stream with all names known from the start: samples are distinguished by method from the
+    /// beginning, which takes less memory.
     #[must_use]
     pub fn with_symbols(self, symbols: Symbols) -> Self {
         Self { window: self.window, symbols, knows_names: true, ..Self::default() }

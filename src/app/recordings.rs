@@ -8,7 +8,7 @@ use super::details::Answer;
 use super::findings::{Finding, findings};
 use super::tabs::Tab;
 use crate::diagnosis::Thresholds;
-use crate::model::{FileContents, Phase, ProcessKey, Recording, RecordingId, SafeText};
+use crate::model::{FileContents, Phase, ProcessKey, Recording, RecordingId, SafeText, partial_path};
 
 /// Number of ended recordings kept.
 const MAX_ENDED: usize = 100;
@@ -86,9 +86,7 @@ impl TrackedRecording {
         if let Phase::Done(outcome) = phase {
             return outcome.file.clone().map(|file| (file, false));
         }
-        let mut partial = file.clone().into_os_string();
-        partial.push(".partial");
-        (*bytes > 0 && !file.as_os_str().is_empty()).then(|| (partial.into(), true))
+        (*bytes > 0 && !file.as_os_str().is_empty()).then(|| (partial_path(file), true))
     }
 
     /// Whether the recording is waiting for its remaining data.

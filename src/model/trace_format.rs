@@ -1,6 +1,6 @@
 //! Export formats for recordings.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::SafeText;
 
@@ -130,6 +130,18 @@ pub fn is_perfetto_file(file: &Path) -> bool {
     file.extension().is_some_and(|extension| ["perfetto-trace", "pftrace"].iter().any(|other| extension.eq_ignore_ascii_case(other)))
 }
 
+/// Returns the path that a file has while it is written.
+pub fn partial_path(file: &Path) -> PathBuf {
+    let mut partial = file.to_owned().into_os_string();
+    partial.push(".partial");
+    partial.into()
+}
+
+/// Whether a file is named like one that is being written, or was not finished.
+pub fn is_partial_file(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "partial")
+}
+
 /// Returns the path of a recording without its extensions, to which an export appends its own.
 pub fn export_stem(recording: &Path) -> String {
     let name = recording.to_string_lossy();
@@ -140,6 +152,13 @@ pub fn export_stem(recording: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn unfinished_files_are_recognized_by_name() {
+        let file = Path::new("/a/b.nettrace");
+        assert_eq!(partial_path(file), Path::new("/a/b.nettrace.partial"));
+        assert!(is_partial_file(&partial_path(file)) && !is_partial_file(file) && !is_partial_file(Path::new("/a/partial")));
+    }
 
     #[test]
     fn files_are_not_named_like_other_formats() {

@@ -8,6 +8,7 @@ use std::path::Path;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, fstatfs, fstatvfs, open, openat, openat2};
 use rustix::io::Errno;
 
+use super::files;
 use super::proc::Proc;
 use super::resolve::{self, Links, OpenError, Root};
 
@@ -55,8 +56,7 @@ pub(super) fn inspect_in(proc: &Proc, pid: u32, path: &Path) -> io::Result<Metad
 
 /// Returns the free space on the file system of what the path refers to below the root of a process, in bytes, as available to our user.
 pub(super) fn free_space_in(proc: &Proc, pid: u32, path: &Path) -> io::Result<u64> {
-    let system = fstatvfs(resolve_in(proc, pid, path)?)?;
-    Ok(system.f_bavail.saturating_mul(system.f_frsize))
+    Ok(files::available(&fstatvfs(resolve_in(proc, pid, path)?)?))
 }
 
 fn reopen_regular(found: &OwnedFd) -> io::Result<File> {

@@ -120,12 +120,10 @@ impl FlightRecorder {
         if let Some((segment, range)) = self.take_open() {
             // The last segment, with the rundown, is the longest. If the store is full, it is passed on from memory: dropping others for it could
             // drop all, and save nothing.
-            match self.store.put(&segment) {
-                Ok(()) => {}
-                Err(StoreError::Full(_)) => unstored = Some(segment),
-                Err(StoreError::Failed(words)) => {
+            if let Err(refusal) = self.store.put(&segment) {
+                unstored = Some(segment);
+                if let StoreError::Failed(words) = refusal {
                     self.first_error.get_or_insert(words);
-                    unstored = Some(segment);
                 }
             }
             self.segments.push_back(Segment { bytes: 0, range });

@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use thiserror::Error;
 
 use super::cpu_sample_file::cpu_file;
-use crate::model::{FILE_STAMP, OutputName};
+use crate::model::{FILE_STAMP, OutputName, partial_path};
 use crate::net::files::{self, FileId};
 
 /// Why a recording's file could not be created or renamed.
@@ -94,7 +94,7 @@ impl OutputFile {
             Err(reason) if reason.kind() == io::ErrorKind::NotFound => {}
             Err(reason) => return Err(OutputError::new(path, reason)),
         }
-        let partial = partial(path);
+        let partial = partial_path(path);
         let file = files::create(&partial).map_err(|reason| match reason.kind() {
             io::ErrorKind::AlreadyExists => OutputError::PartialExists(partial.clone()),
             _ => OutputError::new(&partial, reason),
@@ -179,7 +179,7 @@ pub fn file_stamp() -> String {
 pub(super) fn free_name(first: &Path) -> PathBuf {
     let is_free = |file: &PathBuf| {
         let samples = cpu_file(file);
-        [file, &partial(file), &samples, &partial(&samples)].iter().all(|path| path.symlink_metadata().is_err())
+        [file, &partial_path(file), &samples, &partial_path(&samples)].iter().all(|path| path.symlink_metadata().is_err())
     };
     let others = (2..1000).map(|number| numbered(first, number));
     std::iter::once(first.to_owned()).chain(others).find(is_free).unwrap_or_else(|| first.to_owned())
@@ -199,13 +199,6 @@ pub fn numbered(path: &Path, number: u32) -> PathBuf {
         name.push(extension);
     }
     path.with_file_name(name)
-}
-
-/// Path of a file while it is being written.
-fn partial(path: &Path) -> PathBuf {
-    let mut partial = path.to_owned().into_os_string();
-    partial.push(".partial");
-    partial.into()
 }
 
 fn folder(path: &Path) -> &Path {

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use tokio::sync::mpsc;
 
 use crate::app::{ExportRequest, JobResult, Msg, Ticket};
+use crate::model::is_partial_file;
 use crate::session::{self, Destination, ExportOptions, ExportPart};
 
 /// Exports a file and reports its progress. Gives up when the receiver is dropped.
@@ -21,7 +22,7 @@ pub(super) fn export(request: ExportRequest, ticket: Ticket, inbox: &mpsc::Sende
         }
         !inbox.is_closed()
     };
-    let grows = source.extension().is_some_and(|extension| extension == "partial");
+    let grows = is_partial_file(&source);
     let (first, last) = span.unwrap_or((i64::MIN, i64::MAX));
     let part = ExportPart { window: first..=last, threads: HashSet::new() };
     let options = ExportOptions { format, part, calls: false, tasks: false, number: 0 };

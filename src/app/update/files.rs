@@ -7,7 +7,7 @@ use crate::app::action::Action;
 use crate::app::dialog::{FileUse, ListState, Overlay, Palette, Pick, Subject};
 use crate::app::toast::Level;
 use crate::app::{Effect, OpenFile, RowKind, State, Ticket, WalkedHeap};
-use crate::model::{Bytes, FileContents, FileKind, Outcome, Phase, Recording, SafeText, StoppedBy, TraceFile};
+use crate::model::{Bytes, FileContents, FileKind, Outcome, Phase, Recording, SafeText, StoppedBy, TraceFile, is_partial_file};
 
 /// Searches for recorded files: those of this run, including open ones, and those in the current folder.
 pub(in crate::app) fn find(state: &mut State, purpose: FileUse) -> Vec<Effect> {
@@ -172,8 +172,7 @@ pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<Fil
         Err(trouble) => {
             file.restore_range();
             // A recording has this name only while it is written.
-            let was_partial =
-                file.size_before.take().is_some() && file.facts.path.extension().is_some_and(|extension| extension == "partial");
+            let was_partial = file.size_before.take().is_some() && is_partial_file(&file.facts.path);
             let text = if was_partial {
                 format!("{trouble}. A finished recording has no .partial in its name: open that file.")
             } else {
