@@ -6,12 +6,10 @@ use std::path::Path;
 use super::discovery::Sources;
 use super::perf::CpuSampler;
 use super::proc::Proc;
-use super::tracing::untraceable;
+use super::proc::container::in_initial_pid_namespace;
+use super::tracing::{may_trace_others, untraceable};
 use super::user_events::Kernel;
 use crate::model::{Check, SafeText};
-
-/// The initial pid namespace of a machine (Linux, `proc_ns.h`: PROC_PID_INIT_INO).
-const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// Checks permissions, namespaces, folders and kernel settings. Blocks on the file system.
 pub fn machine_checks(sources: &Sources) -> Vec<Check> {
@@ -30,6 +28,13 @@ fn folder(path: &Path) -> Check {
 }
 
 fn user(root: bool) -> Check {
+    if root && !may_trace_others() {
+        return Check::bad(
+            "user",
+            "root without CAP_SYS_PTRACE: processes of other users and in other containers cannot be attached to".to_owned(),
+            "start the container of dn-top with `--cap-add SYS_PTRACE` (docker, podman), or with SYS_PTRACE in securityContext.capabilities.add (Kubernetes)",
+        );
+    }
     if root {
         return Check::good("user", "root: processes of all users can be attached to".to_owned());
     }
@@ -50,11 +55,9 @@ fn process_list(sources: &Sources) -> Check {
 }
 
 fn namespace() -> Check {
-    match fs::read_link("/proc/self/ns/pid") {
-        Ok(namespace) if namespace == Path::new(INITIAL_PID_NAMESPACE) => {
-            Check::good("namespace", "host pid namespace: processes in containers are visible".to_owned())
-        }
-        Ok(_) => Check::bad(
+    match in_initial_pid_namespace() {
+        Ok(true) => Check::good("namespace", "host pid namespace: processes in containers are visible".to_owned()),
+        Ok(false) => Check::bad(
             "namespace",
             "container pid namespace: only its own processes are visible".to_owned(),
             "run dn-top on the host, or the container with `--pid=host`",

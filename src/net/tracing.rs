@@ -14,6 +14,11 @@ pub fn untraceable(pid: u32) -> Option<&'static str> {
     advice(&read(SCOPE), &read(&format!("/proc/{pid}/status")))
 }
 
+/// Returns whether this process has `CAP_SYS_PTRACE`, which access to the files of other users' processes requires.
+pub(super) fn may_trace_others() -> bool {
+    has_sys_ptrace(&read("/proc/self/status"))
+}
+
 /// Reads a file, which contains the name of the process: any bytes.
 fn read(path: &str) -> String {
     String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()

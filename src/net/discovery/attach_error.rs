@@ -2,41 +2,68 @@
 
 use std::path::Path;
 
+use rustix::process::geteuid;
+
 use super::processes::{ScannedProcess, SocketDir};
 use super::sockets::Candidate;
 use crate::model::{Contact, SafeText, Trouble};
 use crate::net::endpoint::SocketName;
 use crate::net::peer::PeerError;
-use crate::net::proc::Proc;
+use crate::net::proc::{Proc, container};
 use crate::net::stream::MAX_PATH_LENGTH;
 
 fn trouble(kind: Trouble, reason: String) -> Contact {
     Contact::Trouble { kind, reason: reason.into() }
 }
 
-/// Reports a process owned by another user when we are not root.
-pub(super) fn denied(uid: u32, user: Option<&SafeText>) -> Contact {
-    let (who, how) = match (uid, user) {
-        (0, _) => ("root".to_owned(), "only root may attach: run `sudo dn-top`".to_owned()),
-        (_, Some(user)) => {
-            (format!("user {user}"), format!("only that user and root may attach: run `sudo -u {user} dn-top` or `sudo dn-top`"))
-        }
-        (_, None) => {
-            (format!("user id {uid}"), format!("only that user and root may attach: run `sudo -u '#{uid}' dn-top` or `sudo dn-top`"))
-        }
-    };
-    trouble(Trouble::Denied, format!("it belongs to {who}, and {how}"))
+/// How to obtain the capability that root lacks in a container.
+const ADD_SYS_PTRACE: &str =
+    "start its container with `--cap-add SYS_PTRACE` (docker, podman), or with SYS_PTRACE in securityContext.capabilities.add (Kubernetes)";
+
+/// The user of this process, and where it runs: what it can do about a denial.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Observer {
+    pub(super) uid: u32,
+    pub(super) is_in_container: bool,
 }
 
-/// Its files are not accessible although it belongs to our user: another namespace, or a process that protects itself.
-fn inaccessible(pid: u32, our_uid: u32) -> Contact {
-    let how = match our_uid {
-        0 => {
-            "this root lacks CAP_SYS_PTRACE: run dn-top outside of its container, or start that with `--cap-add SYS_PTRACE` (docker, podman)"
-        }
-        _ => "it is in other namespaces or has more rights: run `sudo dn-top`",
-    };
-    trouble(Trouble::Denied, format!("its socket directory cannot be reached through /proc/{pid}/root; {how}"))
+impl Observer {
+    pub(super) fn new() -> Self {
+        Self { uid: geteuid().as_raw(), is_in_container: container::in_initial_pid_namespace().is_ok_and(|initial| !initial) }
+    }
+
+    /// Reports a process owned by another user, to which this one has no access.
+    pub(super) fn denied(self, uid: u32, user: Option<&SafeText>) -> Contact {
+        let who = match user {
+            _ if uid == 0 => "root".to_owned(),
+            Some(user) => format!("user {user}"),
+            None => format!("user id {uid}"),
+        };
+        let how = match user {
+            _ if self.uid == 0 => {
+                format!("this root lacks CAP_SYS_PTRACE: run dn-top as that user, with `--user {uid}`, or {ADD_SYS_PTRACE}")
+            }
+            _ if uid == 0 => "only root may attach: run `sudo dn-top`".to_owned(),
+            // Most containers have no `sudo`.
+            _ if self.is_in_container => {
+                format!(
+                    "only that user and root may attach: run dn-top with `--user {uid}` (docker, podman), or with {uid} as securityContext.runAsUser (Kubernetes)"
+                )
+            }
+            Some(user) => format!("only that user and root may attach: run `sudo -u {user} dn-top` or `sudo dn-top`"),
+            None => format!("only that user and root may attach: run `sudo -u '#{uid}' dn-top` or `sudo dn-top`"),
+        };
+        trouble(Trouble::Denied, format!("it belongs to {who}, and {how}"))
+    }
+
+    /// Its files are not accessible although it belongs to our user: another namespace, or a process that protects itself.
+    fn inaccessible(self, pid: u32) -> Contact {
+        let how = match self.uid {
+            0 => format!("this root lacks CAP_SYS_PTRACE: run dn-top outside of its container, or {ADD_SYS_PTRACE}"),
+            _ => "it is in other namespaces or has more rights: run `sudo dn-top`".to_owned(),
+        };
+        trouble(Trouble::Denied, format!("its socket directory cannot be reached through /proc/{pid}/root; {how}"))
+    }
 }
 
 /// Reports a socket whose process has exited, or was never visible to us.
@@ -53,10 +80,10 @@ pub(super) fn foreign(path: &Path, candidate: Candidate, uid: u32) -> Contact {
 }
 
 /// Reports a process that hosts a runtime but owns none of the sockets.
-pub(super) fn without_socket(proc: &Proc, known: &ScannedProcess, our_uid: u32, user: Option<&SafeText>) -> Contact {
+pub(super) fn without_socket(proc: &Proc, known: &ScannedProcess, observer: Observer, user: Option<&SafeText>) -> Contact {
     let (directory, missing) = match &known.socket_dir {
-        SocketDir::Hidden if known.uid != our_uid => return denied(known.uid, user),
-        SocketDir::Hidden => return inaccessible(known.key.pid, our_uid),
+        SocketDir::Hidden if known.uid != observer.uid => return observer.denied(known.uid, user),
+        SocketDir::Hidden => return observer.inaccessible(known.key.pid),
         SocketDir::Directory { process_path, .. } => (process_path.as_path(), false),
         SocketDir::Missing { process_path } => (process_path.as_path(), true),
         SocketDir::Linked { process_path, link } => {
@@ -100,4 +127,31 @@ pub(super) fn without_socket(proc: &Proc, known: &ScannedProcess, our_uid: u32, 
         format!("it serves no socket in {shown}: diagnostics are switched off in its configuration, or it is a native build without them")
     };
     trouble(Trouble::Disabled, reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_denial_has_a_remedy_that_exists_there() {
+        let alice = SafeText::from("alice");
+        let reason = |our_uid, is_in_container, uid, user| {
+            let observer = Observer { uid: our_uid, is_in_container };
+            let Contact::Trouble { kind: Trouble::Denied, reason } = observer.denied(uid, user) else { panic!("not denied") };
+            reason.to_string()
+        };
+        for (our_uid, is_in_container, uid, user, who, how) in [
+            (1000, false, 1654, Some(&alice), "user alice", "`sudo -u alice dn-top` or `sudo dn-top`"),
+            (1000, false, 1654, None, "user id 1654", "`sudo -u '#1654' dn-top` or `sudo dn-top`"),
+            (1000, true, 1654, Some(&alice), "user alice", "`--user 1654` (docker, podman)"),
+            (1000, true, 0, None, "root", "`sudo dn-top`"),
+            (0, true, 1654, None, "user id 1654", "`--cap-add SYS_PTRACE`"),
+            (0, false, 1654, Some(&alice), "user alice", "`--user 1654`, or start its container"),
+        ] {
+            let reason = reason(our_uid, is_in_container, uid, user);
+            assert!(reason.starts_with(&format!("it belongs to {who}, and ")) && reason.contains(how), "{reason}");
+            assert_eq!(reason.contains("sudo"), !is_in_container && our_uid != 0 || uid == 0, "{reason}");
+        }
+    }
 }

@@ -8,6 +8,7 @@ use foldhash::{HashMap, HashSet};
 use procfs::process::Stat;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
+use super::attach_error::Observer;
 use super::processes::ScannedProcess;
 use super::users::Users;
 use super::{ScanTime, Socket, attach_error, since_boot};
@@ -26,7 +27,7 @@ const MAX_STARTUP_TIME: Duration = Duration::from_secs(5);
 pub(super) struct ProcessCache {
     known: HashMap<ProcessKey, CachedProcess>,
     users: Users,
-    our_uid: u32,
+    observer: Observer,
     /// Boot time of the machine, since the Unix epoch.
     boot: Duration,
 }
@@ -46,12 +47,7 @@ struct CachedProcess {
 impl ProcessCache {
     pub(super) fn new(passwd: &Path, uptime: Duration) -> Self {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Self {
-            known: HashMap::default(),
-            users: Users::read(passwd),
-            our_uid: rustix::process::geteuid().as_raw(),
-            boot: now.saturating_sub(uptime),
-        }
+        Self { known: HashMap::default(), users: Users::read(passwd), observer: Observer::new(), boot: now.saturating_sub(uptime) }
     }
 
     /// Builds the row of a process that hosts a runtime, with its socket if it has one.
@@ -61,11 +57,11 @@ impl ProcessCache {
         let cached = self.known.entry(known.key).or_insert_with(|| CachedProcess::read(proc, known, has_socket, stat, at.now));
         let (socket, contact) = match socket {
             Some(Socket { path, is_own: true, .. }) => {
-                let contact = if may_connect(&path, proc) { Contact::Unknown } else { attach_error::denied(known.uid, user) };
+                let contact = if may_connect(&path, proc) { Contact::Unknown } else { self.observer.denied(known.uid, user) };
                 (Some(path), contact)
             }
             Some(Socket { path, candidate, .. }) => (None, attach_error::foreign(&path, candidate, known.uid)),
-            None => (None, attach_error::without_socket(proc, known, self.our_uid, user)),
+            None => (None, attach_error::without_socket(proc, known, self.observer, user)),
         };
         let waits = known.threads.is_suspended() && (known.is_configured_to_suspend || at.age(known.key) > MAX_STARTUP_TIME);
         Process {

@@ -1,4 +1,10 @@
-//! Container IDs in control group paths.
+//! Containers: IDs in control group paths, and whether this process runs in one.
+
+use std::path::Path;
+use std::{fs, io};
+
+/// The initial pid namespace of a machine (Linux, `proc_ns.h`: PROC_PID_INIT_INO).
+const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// Length of the full ID, as every container engine writes it.
 const FULL: usize = 64;
@@ -12,6 +18,14 @@ const SHORT: usize = 12;
 pub(super) fn id(cgroup: &[u8]) -> Option<String> {
     let id = cgroup.split(|byte| !byte.is_ascii_hexdigit()).rfind(|word| word.len() == FULL)?;
     Some(String::from_utf8_lossy(&id[..SHORT]).into_owned())
+}
+
+/// Returns whether this process is in the pid namespace of the machine, where the processes of all containers are visible.
+///
+/// # Errors
+/// There is no /proc.
+pub(in crate::net) fn in_initial_pid_namespace() -> io::Result<bool> {
+    Ok(fs::read_link("/proc/self/ns/pid")? == Path::new(INITIAL_PID_NAMESPACE))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Every read is of one pid, and may fail for benign reasons: the process has exited, belongs to another user, or is hidden. Callers treat a
 //! failure as unknown, never as the end of a list. Text is returned raw; it is sanitized where it becomes a value of [`crate::model`].
 
-mod container;
+pub(super) mod container;
 mod cpu_limit;
 mod entry;
 mod environ;
