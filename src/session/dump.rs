@@ -41,6 +41,14 @@ pub enum DumpError {
     /// The path exists. The target would overwrite it, so no request was sent.
     #[error("{} exists already and a dump would overwrite it; choose another path", .0.display())]
     Exists(PathBuf),
+    /// The folder of the path does not exist. The target would be paused in vain, so no request was sent.
+    #[error("{} does not exist{}; choose a folder that does{}", folder.display(), where_it_is(*.has_own_root), such_as(*.has_own_root))]
+    NoFolder {
+        /// The folder, as seen by the target.
+        folder: PathBuf,
+        /// Whether the target has a different root file system.
+        has_own_root: bool,
+    },
     /// Whether the path exists cannot be found out.
     #[error("{} cannot be inspected, and a dump could overwrite a file there: {error}; choose another path", path.display())]
     Hidden {
@@ -65,6 +73,14 @@ pub enum DumpError {
         /// When this happens.
         cause: &'static str,
     },
+}
+
+fn where_it_is(has_own_root: bool) -> &'static str {
+    if has_own_root { " in the file system of the process" } else { "" }
+}
+
+fn such_as(has_own_root: bool) -> &'static str {
+    if has_own_root { " there, such as /tmp" } else { "" }
 }
 
 /// Returns when a runtime reports success although it has written no dump.
@@ -94,12 +110,17 @@ fn may_be_forbidden(details: &[SafeText]) -> bool {
     details.is_empty() || details.iter().any(forbidden)
 }
 
-/// Returns the path of a dump as seen by us, unless it exists.
+/// Returns the path of a dump as seen by us, if it is free and its folder exists.
 ///
 /// # Errors
-/// [`DumpError::Exists`], or [`DumpError::Hidden`] in another root directory.
+/// [`DumpError::Exists`], [`DumpError::NoFolder`], or [`DumpError::Hidden`] in another root directory.
 pub fn free_dump_path(process: &Process, path: &TargetPath) -> Result<PathBuf, DumpError> {
-    let here = reachable_path(process, Path::new(path.as_str()));
+    let path = Path::new(path.as_str());
+    let here = reachable_path(process, path);
+    let is_missing = |folder: &Path| target_file::inspect(folder).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    if let (Some(folder), Some(_)) = (path.parent(), here.parent().filter(|folder| is_missing(folder))) {
+        return Err(DumpError::NoFolder { folder: folder.to_owned(), has_own_root: has_own_root(process) });
+    }
     // In another root directory, a link that leads nowhere counts as free.
     if has_own_root(process) {
         return if_free(target_file::inspect(&here), here);

@@ -359,7 +359,10 @@ async fn dump_is_found_and_never_overwrites_a_file() {
     assert_eq!((dumped.bytes, dumped.path), (Some(text.len() as u64), path.clone()));
 
     assert!(matches!(dump(&bench.client, &bench.process, &request(&path), |_| ()).await, Err(DumpError::Exists(_))));
-    let nowhere = dump(&bench.client, &bench.process, &request(Path::new("/no/such/core")), |_| ()).await.unwrap_err();
+    let missing = bench.dir.path().join("missing");
+    let error = dump(&bench.client, &bench.process, &request(&missing.join("core")), |_| ()).await.unwrap_err();
+    assert_eq!(error.to_string(), format!("{} does not exist; choose a folder that does", missing.display()));
+    let nowhere = dump(&bench.client, &bench.process, &request(Path::new("/proc/core")), |_| ()).await.unwrap_err();
     assert!(nowhere.to_string().contains("createdump"), "{nowhere}");
 }
 
