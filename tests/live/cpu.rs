@@ -191,7 +191,7 @@ fn waiting_threads_have_no_cpu_time() {
 
 #[test]
 fn methods_are_named_as_in_the_source() {
-    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+    runtimes::each_in_turn(runtimes::with_and_musl("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.command("shapes 600000");
         let shapes = ["Box<int>.Work(int)", "Box<__Canon>.Work(int)", "Known.InnerAsync", "Known.Recursive(int, int)", "lambda"];

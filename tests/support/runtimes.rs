@@ -35,6 +35,8 @@ enum Form {
     Installed,
     /// Inside a program, which a startup hook replaces with any other.
     SingleFile,
+    /// The same, for musl.
+    Musl,
     /// Inside a trimmed program, which runs only itself.
     Trimmed,
     /// Inside a program, compiled ahead of time.
@@ -51,7 +53,7 @@ impl Runtime {
     pub(crate) fn program(&self, name: &str) -> Launch {
         let Some(program) = self.compiled(name) else { panic!("{self} has no program {name}") };
         match self.form {
-            Form::SingleFile => self.launch().env("DOTNET_STARTUP_HOOKS", programs().join("net8/host.dll")).arg(program),
+            Form::SingleFile | Form::Musl => self.launch().env("DOTNET_STARTUP_HOOKS", programs().join("net8/host.dll")).arg(program),
             _ => self.launch().arg(program),
         }
     }
@@ -59,7 +61,7 @@ impl Runtime {
     /// Returns a program that runs until it is stopped, for tests on every runtime.
     pub(crate) fn any(&self) -> Launch {
         match self.form {
-            Form::Installed | Form::SingleFile => self.program("work").arg("1").arg("10"),
+            Form::Installed | Form::SingleFile | Form::Musl => self.program("work").arg("1").arg("10"),
             Form::Trimmed => self
                 .launch()
                 .arg("server")
@@ -77,6 +79,7 @@ impl Runtime {
         match self.form {
             Form::Installed => program,
             Form::SingleFile => "Sarif.Multitool",
+            Form::Musl => "Dosai-linux-musl-x64",
             Form::Trimmed => "azmcp",
             Form::NativeAot => "aot8",
         }
@@ -89,7 +92,7 @@ impl Runtime {
 
     /// Returns whether it is in one file: it has no createdump, and supports only full dumps.
     pub(crate) fn is_single_file(&self) -> bool {
-        matches!(self.form, Form::SingleFile | Form::Trimmed)
+        matches!(self.form, Form::SingleFile | Form::Musl | Form::Trimmed)
     }
 
     pub(crate) fn is_native_aot(&self) -> bool {
@@ -112,12 +115,15 @@ impl Runtime {
     }
 
     fn launch(&self) -> Launch {
+        let launch = Launch::new(&self.host);
         match self.form {
-            Form::Installed | Form::NativeAot => Launch::new(&self.host),
-            // They unpack 40 MB of libraries at startup: once is enough. Globalization would need ICU, another package.
-            Form::SingleFile | Form::Trimmed => Launch::new(&self.host)
-                .env("DOTNET_BUNDLE_EXTRACT_BASE_DIR", cache().join("extracted"))
-                .env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1"),
+            Form::Installed | Form::NativeAot => launch,
+            // Globalization would need ICU, another package.
+            Form::Musl => launch.env("LD_LIBRARY_PATH", self.host.with_file_name("lib")).env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1"),
+            // They unpack 40 MB of libraries at startup: once is enough.
+            Form::SingleFile | Form::Trimmed => {
+                launch.env("DOTNET_BUNDLE_EXTRACT_BASE_DIR", cache().join("extracted")).env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1")
+            }
         }
     }
 
@@ -137,6 +143,7 @@ impl std::fmt::Display for Runtime {
         let form = match self.form {
             Form::Installed => "",
             Form::SingleFile | Form::Trimmed => " (single file)",
+            Form::Musl => " (single file, musl)",
             Form::NativeAot => " (NativeAOT)",
         };
         write!(f, ".NET {}{form}", self.version)
@@ -173,6 +180,16 @@ pub(crate) fn single_file_net10() -> Option<Runtime> {
     packaged("10.0.9", Form::Trimmed, "azmcp")
 }
 
+/// .NET 10 for musl, as in images of Alpine Linux, as a single-file, self-contained program.
+pub(crate) fn musl() -> Option<Runtime> {
+    let runtime = Runtime { version: "10.0.0", form: Form::Musl, host: cache().join("10.0.0/dosai") };
+    if Path::new("/lib/ld-musl-x86_64.so.1").exists() {
+        return packaged(runtime.version, runtime.form, "dosai");
+    }
+    skip(&format!("{runtime} needs the package musl"));
+    None
+}
+
 /// A NativeAOT program of .NET 8: 20 exceptions a second, two threads that contend, an event source and a meter.
 pub(crate) fn native_aot() -> Option<Runtime> {
     let runtime = Runtime { version: "8.0.33", form: Form::NativeAot, host: cache().join("aot8/aot8") };
@@ -188,9 +205,9 @@ pub(crate) fn all() -> Vec<Runtime> {
     [net31(), net8(), net9(), net10()].into_iter().flatten().collect()
 }
 
-/// The available single-file runtimes, .NET 8 and 10.
+/// The available single-file runtimes, .NET 8 and 10, and .NET 10 for musl.
 pub(crate) fn single_files() -> Vec<Runtime> {
-    [single_file_net8(), single_file_net10()].into_iter().flatten().collect()
+    [single_file_net8(), single_file_net10(), musl()].into_iter().flatten().collect()
 }
 
 /// One runtime of each version that can run this program of `tests/programs`.
@@ -205,6 +222,11 @@ pub(crate) fn with(program: &str) -> Vec<Runtime> {
         runs
     });
     runtimes
+}
+
+/// [`with`], and the runtime for musl.
+pub(crate) fn with_and_musl(program: &str) -> Vec<Runtime> {
+    with(program).into_iter().chain(musl()).collect()
 }
 
 /// One runtime of each version, and the single-file runtimes.
