@@ -5,6 +5,7 @@
 #                             single-file .NET 8/10 programs for Windows. Needs root, 4 GB and some minutes; installs debootstrap and npm if missing.
 #   tests/windows.sh check    compiles
 #   tests/windows.sh macos    compiles for macOS, with its unit tests: that needs only the standard library's source. Nothing is linked or run
+#   tests/windows.sh arm64    compiles for Linux on ARM64, the same way
 #   tests/windows.sh units    compiles, runs the unit tests of net, session, sim and the console, and checks their number
 #   tests/windows.sh live     compiles, and runs the program with the runtimes
 #   tests/windows.sh          units and live
@@ -71,11 +72,10 @@ ready() {
 cargo_inside() { inside "cd /src; cargo $1 -Z build-std=std,panic_unwind --target $target ${*:2}"; }
 
 # The C library of a test dependency is not compiled.
-macos() {
-  target=aarch64-apple-darwin
-  inside "cd /src; export CC_aarch64_apple_darwin=true AR_aarch64_apple_darwin=true RUSTFLAGS='-D warnings'
-    cargo check -Z build-std=std,panic_unwind --target $target --bin dn-top
-    cargo check -Z build-std=std,panic_unwind --target $target --lib --profile test"
+check_only() { # TARGET
+  inside "cd /src; export CC_${1//-/_}=true AR_${1//-/_}=true RUSTFLAGS='-D warnings'
+    cargo check -Z build-std=std,panic_unwind --target $1 --bin dn-top
+    cargo check -Z build-std=std,panic_unwind --target $1 --lib --profile test"
 }
 
 # Unit tests of the rooms with platform-specific code, except Linux-only ones. Two tests are excluded that give 40 and 100 processes fractions of a
@@ -326,9 +326,10 @@ live() {
 case ${1-} in
 setup) setup ;;
 check) ready; cargo_inside check --bin dn-top ;;
-macos) ready; macos ;;
+macos) ready; check_only aarch64-apple-darwin ;;
+arm64) ready; check_only aarch64-unknown-linux-gnu ;;
 units) ready; units ;;
 live) ready; live ;;
 '') ready; units; live ;;
-*) sed -n '2,13s/^#\( \|$\)//p' "$0" >&2; exit 2 ;;
+*) sed -n '2,14s/^#\( \|$\)//p' "$0" >&2; exit 2 ;;
 esac
