@@ -246,6 +246,8 @@ impl Live {
             | Kind::RestartEnd
             | Kind::SuspendBegin
             | Kind::HeapStats
+            | Kind::FinalizersBegin
+            | Kind::FinalizersEnd
             | Kind::PerHeapHistory
             | Kind::AllocationTick
             | Kind::AllocationSampled => self.gc.feed(context, &self.symbols),

@@ -211,9 +211,9 @@ impl State {
 mod tests {
     use super::*;
     use crate::analysis::{AllocationSnapshot, Collection, Live, TypeStacks};
-    use crate::app::Msg;
     use crate::app::health::{busy_core_finding, health_issues};
     use crate::app::test_app::{TestApp, published, recording};
+    use crate::app::{Msg, ResourceHistory};
     use crate::clr::payload::GcReason;
     use crate::model::Phase;
 
@@ -346,7 +346,8 @@ mod tests {
     #[test]
     fn advice_for_a_watched_process_starts_a_recording() {
         let mut app = TestApp::populated(120, 40);
-        let (_, finding) = health_issues(&published(61.0, 4e6, 2.0, 300.0, 0.0), None, &Thresholds::default()).remove(0);
+        let (_, finding) =
+            health_issues(&published(61.0, 4e6, 2.0, 300.0, 0.0), None, &ResourceHistory::default(), &Thresholds::default()).remove(0);
         assert_eq!(app.state.advice(&finding).join("; "), "t, then Enter, 5: types and stacks");
         app.press("⏎5");
         assert_eq!(app.state.advice(&finding).join("; "), "t: types and stacks");

@@ -1,4 +1,4 @@
-//! Health issues of a watched process, based on its runtime's counters and its CPU use.
+//! Health issues of a watched process, based on its runtime's counters and what the system shows about it.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -8,10 +8,11 @@ use super::findings::{
     ALLOCATIONS_ADVICE, Finding, HEAP_ADVICE, KeyAdvice, exceptions_finding, finding, gc_time_finding, lock_waiters, thread_pool_finding,
 };
 use super::listed::listed;
+use super::resources::{ResourceHistory, STACKS_ADVICE, generation_sizes};
 use super::tabs::Tab;
 use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot, RequestDurations};
 use crate::diagnosis::{GROWING_COLLECTIONS, MIN_BUSY_CORES, MIN_CPU_WAITERS, MIN_THROTTLED_SHARE, Threshold, Thresholds};
-use crate::model::{Bytes, Count, CountRate, CpuUse, Nanoseconds, Percent};
+use crate::model::{Bytes, Count, CountRate, Counted, CpuUse, Nanoseconds, Percent};
 use crate::sorting::CompactSort;
 
 /// Advice for finding where CPU time goes.
@@ -32,6 +33,9 @@ const FAILED_REQUESTS: (usize, f64) = (10, 5.0);
 const SLOW_INTERVALS: usize = 3;
 /// Latest intervals that are considered: a few slow requests end in few intervals.
 const REQUEST_INTERVALS: usize = 15;
+/// Consecutive values of the free share of the GC heap, and the minimum free space in bytes: it is reused by the next allocations.
+const FRAGMENTATION_VALUES: usize = 10;
+const MIN_FREE_BYTES: f64 = 100e6;
 /// Consecutive scans with a busy process.
 const BUSY_SCANS: usize = 5;
 /// Minimum number of CPU limit periods, usually of 100 ms each, for a throttled share.
@@ -65,6 +69,22 @@ pub enum HealthIssue {
     CpuLimit,
     /// Runnable threads wait for CPUs that other processes use.
     CpuWait,
+    /// Memory close to the limit of a control group.
+    MemoryLimit,
+    /// The GC heap is close to its maximum size.
+    HeapLimit,
+    /// Outgoing requests wait for a connection.
+    ConnectionQueue,
+    /// The finalizer thread is blocked or busy for long.
+    Finalizer,
+    /// Most of the GC heap is free space between objects.
+    Fragmentation,
+    /// Memory outside the GC heap keeps growing.
+    NativeMemory,
+    /// Threads outside the thread pool keep growing in number.
+    Threads,
+    /// Open files keep growing in number, or are close to their limit.
+    OpenFiles,
 }
 }
 
@@ -85,11 +105,25 @@ impl HealthIssue {
             Self::SlowSentRequests => "slow calls",
             Self::CpuLimit => "CPU limit",
             Self::CpuWait => "CPU wait",
+            Self::MemoryLimit => "memory limit",
+            Self::HeapLimit => "heap limit",
+            Self::ConnectionQueue => "connections",
+            Self::Finalizer => "finalizer",
+            Self::Fragmentation => "fragmentation",
+            Self::NativeMemory => "native memory",
+            Self::Threads => "threads",
+            Self::OpenFiles => "open files",
         }
     }
 
     /// Returns the finding if the figure exceeds its threshold: the observation, why it matters and what to do. Its severity is the ratio of the two.
-    fn finding(self, counters: &CountersSnapshot, cpu: Option<CpuUse>, thresholds: &Thresholds) -> Option<Finding> {
+    fn finding(
+        self,
+        counters: &CountersSnapshot,
+        cpu: Option<CpuUse>,
+        resources: &ResourceHistory,
+        thresholds: &Thresholds,
+    ) -> Option<Finding> {
         let stats = &counters.stats;
         let of = |threshold| thresholds.of(threshold);
         let counter = |name| runtime_counter(counters, name);
@@ -177,6 +211,39 @@ impl HealthIssue {
                 let finding = finding(Tab::Slowdown, text, "all CPUs are in use by other threads", "");
                 (cpu_wait_excess(&cpu, thresholds)?, Finding { live: CPU_ADVICE, ..finding })
             }
+            Self::MemoryLimit => resources.memory_limit(thresholds)?,
+            Self::HeapLimit => resources.heap_limit(counters, thresholds)?,
+            Self::ConnectionQueue => {
+                let seconds = connection_queue_time(counters)?;
+                let text = format!("outgoing requests wait {} on average for a connection", Nanoseconds((seconds * 1e9) as u64));
+                let finding = finding(Tab::Http, text, "all connections are in use, or opening one is slow", "");
+                // It is the cause of slow outgoing requests, which exceed their threshold by a little more.
+                let requests = slow_requests(&counters.sent_requests).filter(|requests| seconds > requests / 2.0);
+                let excess = seconds.max(requests.unwrap_or(0.0) * 1.01) / of(Threshold::SlowRequests);
+                (excess, Finding { live: ROUTES_ADVICE, ..finding })
+            }
+            Self::Finalizer => {
+                let wait = counters.finalizer_wait?;
+                let text = format!("the finalizer thread is blocked or busy, {} queued", Counted(wait.queued, "object"));
+                let finding = finding(Tab::Threads, text, "memory of objects with finalizers is not freed", "");
+                (wait.waiting_ns as f64 / 1e9 / of(Threshold::FinalizerWait), Finding { live: STACKS_ADVICE, ..finding })
+            }
+            Self::Fragmentation => {
+                let share = min_of_latest(&counter("gc-fragmentation")?.history, FRAGMENTATION_VALUES)? / 100.0;
+                let size = generation_sizes(counters)?;
+                let free = Some(size * share).filter(|free| *free >= MIN_FREE_BYTES)?;
+                // Free space that was returned to the system, or never used, takes up no memory.
+                let resident = resources.latest().and_then(|latest| latest.anonymous);
+                if resident.is_some_and(|resident| free > resident as f64) {
+                    return None;
+                }
+                let text = format!("{} of the GC heap is free: {} of {}", Percent(share), Bytes(free as u64), Bytes(size as u64));
+                let finding = finding(Tab::Gc, text, "gaps between objects that are pinned or not moved", "its history");
+                (share / thresholds.share(Threshold::Fragmentation), Finding { live: HEAP_ADVICE, ..finding })
+            }
+            Self::NativeMemory => resources.native_memory(thresholds)?,
+            Self::Threads => resources.threads(thresholds)?,
+            Self::OpenFiles => resources.open_files(thresholds)?,
         };
         let is_exceeded = match self {
             Self::Queue | Self::JitTime | Self::CpuLimit | Self::CpuWait => excess >= 1.0,
@@ -264,6 +331,18 @@ fn slow_requests(intervals: &[RequestDurations]) -> Option<f64> {
     (count == SLOW_INTERVALS).then_some(least)
 }
 
+/// Returns how long outgoing requests waited for a connection, in seconds: the smallest average of the latest intervals in which requests got one.
+fn connection_queue_time(counters: &CountersSnapshot) -> Option<f64> {
+    let time = |version: &str| {
+        let name = format!("http{version}-requests-queue-duration");
+        let counter = counters.counters.iter().find(|counter| counter.group == "System.Net.Http" && counter.name == name)?;
+        let intervals = counter.history.iter().rev().take(REQUEST_INTERVALS).map(|(_, milliseconds)| milliseconds / 1000.0);
+        let recent: Vec<f64> = intervals.filter(|seconds| *seconds > 0.0).take(SLOW_INTERVALS).collect();
+        (recent.len() == SLOW_INTERVALS).then(|| recent.into_iter().fold(f64::INFINITY, f64::min))
+    };
+    ["11", "20"].into_iter().filter_map(time).reduce(f64::max)
+}
+
 /// Returns induced collections per second, if collections are recorded individually.
 fn induced_rate(counters: &CountersSnapshot) -> Option<f64> {
     let CollectionMarks::Recorded(marks) = &counters.collections else { return None };
@@ -299,10 +378,15 @@ pub(super) fn runtime_counter<'a>(counters: &'a CountersSnapshot, name: &str) ->
     counters.counters.iter().find(|counter| counter.group == "System.Runtime" && counter.name == name)
 }
 
-/// Returns all issues of a process according to its counters and CPU use, the worst first.
-pub fn health_issues(counters: &CountersSnapshot, cpu: Option<CpuUse>, thresholds: &Thresholds) -> Vec<(HealthIssue, Finding)> {
-    let mut found: Vec<_> =
-        HealthIssue::ALL.into_iter().filter_map(|issue| Some((issue, issue.finding(counters, cpu, thresholds)?))).collect();
+/// Returns all issues of a process according to its counters, CPU use and resources, the worst first.
+pub fn health_issues(
+    counters: &CountersSnapshot,
+    cpu: Option<CpuUse>,
+    resources: &ResourceHistory,
+    thresholds: &Thresholds,
+) -> Vec<(HealthIssue, Finding)> {
+    let found = |issue: HealthIssue| Some((issue, issue.finding(counters, cpu, resources, thresholds)?));
+    let mut found: Vec<_> = HealthIssue::ALL.into_iter().filter_map(found).collect();
     found.compact_sort_by(|(_, a), (_, b)| b.severity.total_cmp(&a.severity));
     found
 }

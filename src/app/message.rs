@@ -12,7 +12,7 @@ use super::tabs::Stacks;
 use super::{StaleSockets, WalkedHeap};
 use crate::analysis::CountersSnapshot;
 use crate::model::{
-    CpuUse, Environment, FILE_STAMP, FileContents, Process, ProcessKey, ProducerReport, Recording, RecordingId, SafeText, ThreadUse,
+    Environment, FILE_STAMP, FileContents, Process, ProcessKey, ProcessUse, ProducerReport, Recording, RecordingId, SafeText, ThreadUse,
     TraceFile,
 };
 
@@ -137,8 +137,8 @@ pub enum Msg {
         ticket: Ticket,
         /// The process's counters. Text in them is not sanitized.
         counters: Arc<CountersSnapshot>,
-        /// CPU use over the last seconds; `None` if /proc does not show it.
-        cpu: Option<CpuUse>,
+        /// What the system shows about the process.
+        usage: ProcessUse,
     },
     WatchEnded {
         ticket: Ticket,

@@ -334,7 +334,7 @@ impl TestApp {
             })
             .collect();
         for (ticket, counters) in asked.into_iter().zip(published) {
-            self.send(Msg::WatchReport { ticket, counters: counters.clone(), cpu: None });
+            self.send(Msg::WatchReport { ticket, counters: counters.clone(), usage: Default::default() });
         }
     }
 

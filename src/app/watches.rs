@@ -10,10 +10,11 @@ use super::action::{Status, attach};
 use super::findings::{Finding, findings};
 use super::health::{HealthIssue, busy_core_finding, health_issues};
 use super::list::Row;
+use super::resources::ResourceHistory;
 use super::state::State;
 use crate::analysis::{CountersSnapshot, RuntimeStats};
 use crate::diagnosis::Thresholds;
-use crate::model::{CpuUse, ProcessKey};
+use crate::model::{CpuUse, ProcessKey, ProcessUse};
 use crate::sorting::CompactSort;
 
 /// The first and the longest delay before a failed automatic watch is retried.
@@ -24,7 +25,7 @@ const MAX_RETRY_DELAY: Duration = Duration::from_secs(300);
 const MAX_MISSED: u32 = 5;
 
 /// A report from a session.
-type Published = (Arc<CountersSnapshot>, Option<CpuUse>);
+type Published = (Arc<CountersSnapshot>, ProcessUse);
 
 #[derive(Debug)]
 pub struct Watch {
@@ -39,6 +40,8 @@ pub struct Watch {
     pub counters: Option<Arc<CountersSnapshot>>,
     /// CPU use over the last seconds, if known.
     pub cpu: Option<CpuUse>,
+    /// Memory, threads and open files.
+    pub resources: ResourceHistory,
     /// Current issues with their findings and when each was first seen, the worst first.
     health_issues: Vec<(HealthIssue, Finding, Duration)>,
     /// When each issue that is not over was first seen, and the number of reports since it was last seen.
@@ -90,10 +93,11 @@ impl Watch {
         self.health_issues.iter().map(|(_, finding, _)| finding)
     }
 
-    fn show(&mut self, (counters, cpu): Published, thresholds: &Thresholds, now: Duration) {
+    fn show(&mut self, (counters, usage): Published, thresholds: &Thresholds, now: Duration) {
         self.seen.iter_mut().for_each(|(.., missed)| *missed += 1);
         self.health_issues.clear();
-        for (issue, finding) in health_issues(&counters, cpu, thresholds) {
+        self.resources.push(now, usage.resources, &counters);
+        for (issue, finding) in health_issues(&counters, usage.cpu, &self.resources, thresholds) {
             let before = self.seen.iter().find(|(other, ..)| *other == issue).map(|(_, since, _)| *since);
             let since = before.unwrap_or(now);
             self.seen.retain(|(other, ..)| *other != issue);
@@ -101,7 +105,7 @@ impl Watch {
             self.health_issues.push((issue, finding, since));
         }
         self.seen.retain(|(.., missed)| *missed <= MAX_MISSED);
-        (self.counters, self.cpu) = (Some(counters), cpu);
+        (self.counters, self.cpu) = (Some(counters), usage.cpu);
     }
 }
 
@@ -130,6 +134,7 @@ impl Watches {
                 deselected_at: None,
                 counters: None,
                 cpu: None,
+                resources: ResourceHistory::default(),
                 health_issues: Vec::new(),
                 seen: Vec::new(),
                 ticket,

@@ -38,6 +38,10 @@ pub enum EventKind {
     HeapStats,
     /// [`SuspendBegin`](super::payload::SuspendBegin).
     SuspendBegin,
+    /// The finalizer thread begins to run the finalizers of queued objects. No relevant payload.
+    FinalizersBegin,
+    /// The finalizer thread has run the finalizers of all queued objects. No relevant payload.
+    FinalizersEnd,
     /// [`AllocationTick`](super::payload::AllocationTick).
     AllocationTick,
     /// [`AllocationSampled`](super::payload::AllocationSampled).
@@ -219,6 +223,8 @@ impl EventKind {
             3 => Self::RestartEnd,
             4 => Self::HeapStats,
             8 => Self::SuspendEnd,
+            13 => Self::FinalizersEnd,
+            14 => Self::FinalizersBegin,
             9 => Self::SuspendBegin,
             10 => Self::AllocationTick,
             15 => Self::BulkType,

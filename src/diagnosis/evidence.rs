@@ -145,6 +145,14 @@ impl Evidence<'_> {
             text = format!("The heap grew from {} to {}: full collections{induced} leave more each time. {text}", Bytes(from), Bytes(to));
             severity = severity.max(to as f64 / from.max(1) as f64 / self.thresholds.heap_growth()).max(1.0);
         }
+        if let Some(wait) = gc.finalizer_wait.filter(|wait| wait.queued > 0) {
+            let excess = wait.waiting_ns as f64 / 1e9 / self.thresholds.of(Threshold::FinalizerWait);
+            if excess >= 1.0 {
+                let (time, objects) = (Nanoseconds(wait.waiting_ns), Counted(wait.queued, "object"));
+                text = format!("The finalizer thread is blocked or busy for {time}, {objects} queued. {text}");
+                severity = severity.max(excess);
+            }
+        }
         Ok((Some(share), severity, text + "."))
     }
 

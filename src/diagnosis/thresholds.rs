@@ -36,11 +36,27 @@ pub enum Threshold {
     CpuWait,
     /// Share of the periods of a CPU limit that are throttled, in percent.
     CpuThrottling,
+    /// Used share of the memory limit of a control group, in percent.
+    MemoryLimit,
+    /// Size of the GC heap after a collection, in percent of its maximum.
+    HeapLimit,
+    /// Time for which the finalizer thread has not finished, in seconds.
+    FinalizerWait,
+    /// Free share of the GC heap after a collection, in percent.
+    Fragmentation,
+    /// Steady growth of memory outside the GC heap, in MB.
+    NativeGrowth,
+    /// Steady growth of the number of threads outside the thread pool.
+    ThreadGrowth,
+    /// Open files, in percent of their limit.
+    OpenFiles,
+    /// Steady growth of the number of open files.
+    OpenFileGrowth,
 }
 
 impl Threshold {
     /// All thresholds.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 24] = [
         Self::GcTime,
         Self::Exceptions,
         Self::LockWaiters,
@@ -57,6 +73,14 @@ impl Threshold {
         Self::Cpu,
         Self::CpuWait,
         Self::CpuThrottling,
+        Self::MemoryLimit,
+        Self::HeapLimit,
+        Self::FinalizerWait,
+        Self::Fragmentation,
+        Self::NativeGrowth,
+        Self::ThreadGrowth,
+        Self::OpenFiles,
+        Self::OpenFileGrowth,
     ];
 
     /// Returns the name in the configuration file, the description, the default, and the minimum and maximum.
@@ -83,6 +107,17 @@ impl Threshold {
             Self::CpuThrottling => {
                 ("cpu-throttling", "Periods in which the CPU limit of a control group throttles, % of all", 25.0, (1.0, 100.0))
             }
+            // By default, the GC heap may use 75 % of a memory limit, so the rest of the program needs an unusual amount.
+            Self::MemoryLimit => ("memory-limit", "Memory used, % of the limit of a control group", 90.0, (1.0, 100.0)),
+            Self::HeapLimit => ("heap-limit", "GC heap after a GC, % of its limit", 85.0, (1.0, 100.0)),
+            Self::FinalizerWait => ("finalizer-wait", "Time for which the finalizer thread has not finished, seconds", 10.0, (0.1, 3600.0)),
+            Self::Fragmentation => {
+                ("fragmentation", "Free space in the GC heap, %, for 10 values in a row, from 100 MB on", 50.0, (1.0, 100.0))
+            }
+            Self::NativeGrowth => ("native-growth", "Growth of memory, but not of the GC heap, MB in 20 to 60 s", 64.0, (1.0, 1e6)),
+            Self::ThreadGrowth => ("thread-growth", "Growth of threads outside the thread pool in 20 to 60 s", 20.0, (1.0, 1e6)),
+            Self::OpenFiles => ("open-files", "Open files, % of their limit", 80.0, (1.0, 100.0)),
+            Self::OpenFileGrowth => ("open-file-growth", "Growth of open files in 20 to 60 s", 100.0, (1.0, 1e6)),
         }
     }
 

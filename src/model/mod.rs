@@ -15,6 +15,7 @@ mod process;
 mod producer;
 mod recording;
 mod recording_analysis;
+mod resources;
 mod safe_text;
 mod secret;
 mod secret_pattern;
@@ -42,6 +43,7 @@ pub use recording::{
     StoppedBy, ThreadUse,
 };
 pub use recording_analysis::{EventRate, RecordingAnalysis};
+pub use resources::{Limited, OpenFileKind, OpenFiles, ProcessUse, ResourceUse};
 pub use safe_text::SafeText;
 pub use secret::shown_command_line;
 pub use secret_pattern::SecretPatterns;

@@ -8,7 +8,7 @@ use super::counters::{CounterEvent, CounterMonitor, CounterOptions, CounterSelec
 use super::cpu_use::CpuMonitor;
 use crate::analysis::CountersSnapshot;
 use crate::ipc::BufferMb;
-use crate::model::{CpuUse, Process};
+use crate::model::{Process, ProcessUse, ResourceUse};
 use crate::net::client::Client;
 
 /// Size of the event buffer in the target, in MB: the minimum.
@@ -57,6 +57,13 @@ async fn maps(client: &Client, file: &'static str) -> bool {
     tokio::task::spawn_blocking(move || client.maps(file)).await.unwrap_or(false)
 }
 
+/// Returns memory, threads and open files of the process.
+async fn resources(client: &Client) -> ResourceUse {
+    let client = client.clone();
+    // A panic in it is reported by the panic hook.
+    tokio::task::spawn_blocking(move || client.resources()).await.unwrap_or_default()
+}
+
 /// Returns the number of loaded assemblies.
 fn assemblies(counters: &CountersSnapshot) -> Option<f64> {
     let counter = counters.counters.iter().find(|counter| counter.group == "System.Runtime" && counter.name == "assembly-count")?;
@@ -64,7 +71,7 @@ fn assemblies(counters: &CountersSnapshot) -> Option<f64> {
 }
 
 /// Watches until the process exits, or `stop` is true or its sender is dropped, and ends the session before it returns. `publish` receives
-/// each set of counter values, and the CPU use of the process over the last seconds.
+/// each set of counter values, and what /proc shows about the process.
 ///
 /// # Errors
 /// An error message: why the session could not be started, or why it ended.
@@ -72,7 +79,7 @@ pub async fn watch<F: Future<Output = ()>>(
     client: &Client,
     watch: &WatchOptions,
     mut stop: watch::Receiver<bool>,
-    publish: impl Fn(CountersSnapshot, Option<CpuUse>) -> F,
+    publish: impl Fn(CountersSnapshot, ProcessUse) -> F,
 ) -> Result<(), String> {
     let buffer = BufferMb::new(BUFFER_MB).map_err(|error| error.to_string())?;
     let (selection, version) = (CounterSelection::runtime(watch.meters), watch.process.runtime.as_ref());
@@ -83,7 +90,7 @@ pub async fn watch<F: Future<Output = ()>>(
     let options = CounterOptions { collections: true, ..CounterOptions::new(selection.clone(), watch.interval, buffer) };
     let monitor = CounterMonitor::new(client.clone(), version, options);
     let mut monitor = monitor.map_err(|error| error.to_string())?;
-    let mut cpu = CpuMonitor::default();
+    let mut cpu_use = CpuMonitor::default();
     loop {
         let event = tokio::select! {
             // An error means that the sender was dropped.
@@ -95,8 +102,8 @@ pub async fn watch<F: Future<Output = ()>>(
                 let (served, sent) = durations;
                 let is_due = has_durations && !sent && search.is_due(assemblies(&counters));
                 // /proc may be slow.
-                let read = async { (is_due && maps(client, HTTP_CLIENT).await, cpu.read(client).await) };
-                let (may_send, cpu_use) = tokio::select! {
+                let read = async { (is_due && maps(client, HTTP_CLIENT).await, cpu_use.read(client).await, resources(client).await) };
+                let (may_send, cpu, resources) = tokio::select! {
                     _ = stop.wait_for(|stop| *stop) => break,
                     read = read => read,
                 };
@@ -104,7 +111,7 @@ pub async fn watch<F: Future<Output = ()>>(
                 if has_durations && std::mem::replace(&mut durations, now) != now {
                     monitor.select(selection.with_request_durations(now.0, now.1)).map_err(|error| error.to_string())?;
                 }
-                publish(*counters, cpu_use).await;
+                publish(*counters, ProcessUse { cpu, resources }).await;
             }
             CounterEvent::OtherLimits(_) => {}
             CounterEvent::Ended => break,

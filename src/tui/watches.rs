@@ -36,7 +36,7 @@ impl Watches {
         self.tasks.spawn(async move {
             // The receiver is gone once the dashboard has quit.
             let send = async |msg| drop(inbox.send(msg).await);
-            let publish = |counters, cpu| send(Msg::WatchReport { ticket, counters: Arc::new(counters), cpu });
+            let publish = |counters, usage| send(Msg::WatchReport { ticket, counters: Arc::new(counters), usage });
             let trouble = session::watch(&client, &watch, stopped, publish).await.err().map(Into::into);
             send(Msg::WatchEnded { ticket, trouble }).await;
         });

@@ -214,11 +214,16 @@ fn overview_shows_health_issues() {
     let in_locks: &[_] = &[("convoy 10 60000", " threads at a time wait for locks"), ("leak 100", "! gen 2 grew from ")];
     // In the second case, thread pool threads wait for tasks that need these threads themselves.
     let in_pools: &[_] = &[("occupy 2000 3000", " work items wait"), ("await 2000", " work items wait")];
-    let in_collections: &[_] = &[("induce 100000 100", "/s induced GCs")];
+    let in_collections: &[_] = &[("induce 100000 100", "/s induced GCs"), ("fragment 2000", " of the GC heap is free: ")];
+    // Growth is determined over 20 s.
+    let in_threads: &[_] = &[("threads 3000 50", "threads outside the pool grew from ")];
+    let in_files: &[_] = &[("open 3000 50", "open files grew from ")];
+    let in_memory: &[_] = &[("allocate 100 1000", "memory outside the GC heap grew by ")];
+    let in_finalizers: &[_] = &[("finalize 3000", "the finalizer thread is blocked or busy, ")];
     runtimes::each(runtimes::before(10, runtimes::since(9, runtimes::with("known"))), |runtime| {
         // Only the first ones use much CPU time.
         std::thread::scope(|scope| {
-            for cases in [at_work, in_locks, in_pools, in_collections] {
+            for cases in [at_work, in_locks, in_pools, in_collections, in_threads, in_files, in_memory, in_finalizers] {
                 scope.spawn(|| cases.iter().for_each(|(command, finding)| assert_on_overview(runtime, command, finding)));
             }
         });

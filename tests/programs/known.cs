@@ -14,6 +14,11 @@
 //   induce N MS      N collections of all generations, MS milliseconds apart
 //   compile MS       methods that are generated and called once, for MS milliseconds
 //   leak N           N times: allocates 10 MB that stay referenced, and does a full collection
+//   threads N MS     starts N threads that wait forever, MS milliseconds apart
+//   open N MS        opens a file N times, MS milliseconds apart
+//   allocate N MS    allocates 10 MB of native memory N times, MS milliseconds apart
+//   finalize N       N times: drops an object whose finalizer waits forever, and does a full collection
+//   fragment N       keeps every 20th of N objects of 100 kB, and does a full collection
 //   spend MS         at least MS milliseconds of work: 70 % of it in Seventy, 20 % in Twenty, 10 % in Ten. Before "done", prints "spent" and the
 //                    wall time of each of the three in milliseconds
 //   deep N MS        a method that recurses N times, and then works for MS milliseconds
@@ -36,6 +41,7 @@ using System.Net;
 using System.Net.Sockets;
 using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 using System.Threading;
 using System.Threading.Tasks;
 
@@ -310,6 +316,46 @@ public static class Known {
     }
   }
 
+  static void Repeat(int count, int milliseconds, Action action) {
+    for (int i = 0; i < count; i++) {
+      action();
+      Thread.Sleep(milliseconds);
+    }
+  }
+
+  static void StartWaiting() {
+    var thread = new Thread(() => new ManualResetEvent(false).WaitOne());
+    thread.IsBackground = true;
+    thread.Start();
+  }
+
+  static readonly List<object> Kept = new List<object>();
+
+  static void AllocateNative() {
+    const int Size = 10000000;
+    IntPtr memory = Marshal.AllocHGlobal(Size);
+    // Untouched memory is not resident.
+    for (int i = 0; i < Size; i += 4096) Marshal.WriteByte(memory, i, 1);
+  }
+
+  class Blocked {
+    ~Blocked() { Thread.Sleep(Timeout.Infinite); }
+  }
+
+  [MethodImpl(MethodImplOptions.NoInlining)] static void Drop() { new Blocked(); }
+
+  static void Fragment(int count) {
+    var all = new List<byte[]>();
+    for (int i = 0; i < count; i++) {
+      all.Add(new byte[100000]);
+      // Untouched memory is not resident.
+      new Random(i).NextBytes(all[i]);
+    }
+    for (int i = 0; i < count; i++) if (i % 20 == 0) Kept.Add(all[i]);
+    all = null;
+    GC.Collect();
+  }
+
   static void Hold(int count) {
     held = new Held[count];
     for (int i = 0; i < count; i++) held[i] = new Held();
@@ -340,6 +386,11 @@ public static class Known {
         case "induce": Induce(number, int.Parse(words[2])); break;
         case "compile": Compile(number); break;
         case "leak": Leak(number); break;
+        case "threads": Repeat(number, int.Parse(words[2]), StartWaiting); break;
+        case "open": Repeat(number, int.Parse(words[2]), () => Kept.Add(File.OpenRead(typeof(Known).Assembly.Location))); break;
+        case "allocate": Repeat(number, int.Parse(words[2]), AllocateNative); break;
+        case "finalize": Repeat(number, 200, () => { Drop(); GC.Collect(); }); break;
+        case "fragment": Fragment(number); break;
         case "hold": Hold(number); break;
         case "deep": Deep(number, int.Parse(words[2])); break;
         case "pause": Pause(number, int.Parse(words[2])); break;

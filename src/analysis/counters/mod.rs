@@ -15,7 +15,7 @@ use crate::clr::EventKind;
 use crate::sorting::CompactSort;
 
 use super::event_context::EventContext;
-use super::gc::GcMark;
+use super::gc::{FinalizerWait, GcMark};
 
 use event_counters::EventCounters;
 use meters::Meters;
@@ -86,6 +86,8 @@ pub struct CountersSnapshot {
     pub sent_requests: Vec<RequestDurations>,
     /// Individual garbage collections.
     pub collections: CollectionMarks,
+    /// Objects that wait for their finalizers; `None` if there are none, or collections are not recorded.
+    pub finalizer_wait: Option<FinalizerWait>,
     /// Mean number of threads waiting for a lock over ten seconds; `None` if lock contention is not recorded, and in the first three seconds.
     pub lock_waiters: Option<f64>,
     /// Rate of lock contention events in bytes per second, if it was so high that recording them is suspended for a while.
@@ -173,6 +175,7 @@ impl Counters {
             requests: self.meters.served.history(),
             sent_requests: self.meters.sent.history(),
             collections: CollectionMarks::NotRecorded,
+            finalizer_wait: None,
             lock_waiters: None,
             too_many_lock_waits: None,
         }

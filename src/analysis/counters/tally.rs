@@ -6,7 +6,7 @@ use crate::nettrace::{Event, Loss, Metadata, Sink, TraceHeader};
 use super::super::clock::Clock;
 use super::super::contention::Contention;
 use super::super::event_context::ByMetadata;
-use super::super::gc::GcMarks;
+use super::super::gc::{FinalizerWait, Finalizers, GcMarks};
 use super::{CollectionMarks, CounterSession, Counters, CountersSnapshot};
 
 /// Approximate size of an event in the stream without its payload and stack, in bytes.
@@ -26,6 +26,7 @@ pub struct CounterTally {
     values: u64,
     counters: Counters,
     marks: GcMarks,
+    finalizers: Finalizers,
     contention: Contention,
     collection_bytes: u64,
     lock_bytes: u64,
@@ -62,6 +63,11 @@ impl CounterTally {
         CollectionMarks::Recorded(self.marks.marks())
     }
 
+    /// Returns the objects that wait for their finalizers.
+    pub fn finalizer_wait(&self) -> Option<FinalizerWait> {
+        self.finalizers.waiting(self.newest)
+    }
+
     /// Returns the current values of the counters.
     pub fn snapshot(&self) -> CountersSnapshot {
         self.counters.snapshot()
@@ -77,6 +83,7 @@ impl Sink for CounterTally {
         self.kinds = ByMetadata::default();
         self.counters.restart();
         self.marks.restart();
+        self.finalizers.restart();
         self.contention = Contention::since(self.clock.nanoseconds(header.sync_ticks));
     }
 
@@ -85,7 +92,8 @@ impl Sink for CounterTally {
     }
 
     fn needs_order(&self, metadata: &Metadata) -> bool {
-        GcMarks::uses(self.kinds.of(metadata).0)
+        let (kind, _) = self.kinds.of(metadata);
+        GcMarks::uses(kind) || Finalizers::uses(kind)
     }
 
     fn event(&mut self, event: &Event<'_>) {
@@ -111,7 +119,7 @@ impl Sink for CounterTally {
     fn ordered_event(&mut self, event: &Event<'_>) {
         let context = self.clock.context(self.kinds.of(event.metadata).0, event);
         // A malformed payload is ignored.
-        let _ = self.marks.feed(&context);
+        let _ = if Finalizers::uses(context.kind) { self.finalizers.feed(&context) } else { self.marks.feed(&context) };
     }
 
     fn loss(&mut self, loss: &Loss) {
@@ -120,5 +128,6 @@ impl Sink for CounterTally {
 
     fn ordered_loss(&mut self, loss: &Loss) {
         self.marks.lost(loss.capture_thread);
+        self.finalizers.restart();
     }
 }

@@ -2,6 +2,7 @@
 
 mod allocations;
 mod collections;
+mod finalizers;
 mod marks;
 mod pauses;
 mod suspensions;
@@ -20,6 +21,8 @@ use pauses::Pauses;
 
 pub use allocations::{AllocatedType, AllocationSnapshot};
 pub use collections::{Collection, CollectionCount};
+pub use finalizers::FinalizerWait;
+pub(in crate::analysis) use finalizers::Finalizers;
 pub use marks::GcMark;
 pub(in crate::analysis) use marks::GcMarks;
 pub use pauses::PauseSnapshot;
@@ -34,6 +37,7 @@ pub(super) struct Gc {
     pauses: Pauses,
     collections: Collections,
     allocations: Allocations,
+    finalizers: Finalizers,
     heap: Option<Heap>,
     heap_size: Timeline,
     parts_over_time: [Timeline; 5],
@@ -58,6 +62,8 @@ pub struct GcSnapshot {
     pub heap_size: Timeline,
     /// Sizes of the parts of the heap over time, in the order of [`Heap::parts`].
     pub parts_over_time: [Timeline; 5],
+    /// Objects that wait for their finalizers.
+    pub finalizer_wait: Option<FinalizerWait>,
     /// Allocations; `None` if there are no allocation events (requires level verbose).
     pub allocations: Option<AllocationSnapshot>,
     /// The latest collections, newest first.
@@ -119,6 +125,7 @@ impl Default for Gc {
             pauses: Pauses::default(),
             collections: Collections::default(),
             allocations: Allocations::default(),
+            finalizers: Finalizers::default(),
             heap: None,
             heap_size: Timeline::new(Merge::Max),
             parts_over_time: std::array::from_fn(|_| Timeline::new(Merge::Max)),
@@ -134,6 +141,7 @@ impl Gc {
 
     pub(super) fn feed(&mut self, context: &EventContext<'_>, symbols: &Symbols) -> Option<()> {
         let (at, thread) = (context.at, context.event.capture_thread());
+        self.finalizers.feed(context)?;
         match context.kind {
             EventKind::SuspendBegin => _ = self.pauses.suspensions.begin(at, thread, context.payload()?),
             EventKind::RestartEnd => self.pauses.restarted(at, thread),
@@ -165,6 +173,7 @@ impl Gc {
     pub(super) fn lost(&mut self, capture_thread: ThreadId) {
         self.pauses.suspensions.lost(capture_thread);
         self.collections.lost(capture_thread);
+        self.finalizers.restart();
     }
 
     pub(super) fn snapshot(&self, symbols: &Symbols, now: i64) -> GcSnapshot {
@@ -177,6 +186,7 @@ impl Gc {
             heap: self.heap,
             heap_size: self.heap_size.clone(),
             parts_over_time: self.parts_over_time.clone(),
+            finalizer_wait: self.finalizers.waiting(now),
             allocations: self.allocations.snapshot(symbols, now),
             recent: self.collections.recent(self.pauses.recent()),
         }

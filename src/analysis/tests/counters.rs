@@ -344,6 +344,43 @@ fn counter_session_counts_threads_waiting_for_locks() {
     }
 }
 
+/// A finalizer thread that is blocked since before the session started writes no event.
+#[test]
+fn counter_session_shows_objects_that_wait_for_finalizers() {
+    let heap = |script: &mut Script, second: i64, count: u64| {
+        let sizes = (0..8).fold(Bytes::default(), |bytes, _| bytes.u64(1));
+        script.runtime(4, 1, second * S, 1, sizes.u64(9).u64(count).u32(0).u32(0).u32(0).u16(0));
+    };
+    // What happened at which second: objects queued by a collection, and whether the finalizer thread began or ended its work.
+    enum Event {
+        Queued(u64),
+        Begin,
+        End,
+    }
+    use Event::{Begin, End, Queued};
+    for (events, expected) in [
+        (&[(1, Queued(0)), (2, Queued(0))][..], None),
+        (&[(1, Queued(0)), (2, Queued(5)), (4, Queued(7))], Some((8, 12))),
+        (&[(2, Queued(5)), (3, Begin), (4, End)], None),
+        (&[(2, Queued(5)), (3, Begin), (4, Queued(7))], Some((7, 7))),
+        (&[(2, Queued(5)), (3, Begin), (4, End), (6, Queued(7))], Some((4, 7))),
+    ] {
+        let mut script = Script::new();
+        for (second, event) in events {
+            match event {
+                Queued(count) => heap(&mut script, *second, *count),
+                Begin => _ = script.runtime(14, 1, second * S, 2, Bytes::default().u16(0)),
+                End => _ = script.runtime(13, 1, second * S, 2, Bytes::default().u32(5).u16(0)),
+            }
+        }
+        mean(&mut script, 10 * S, "a", 1.0, 1, "");
+        let mut tally = CounterTally::new(CounterSession::default());
+        script.play_to(&mut tally);
+        let found = tally.finalizer_wait().map(|wait| (wait.waiting_ns / S as u64, wait.queued));
+        assert_eq!(found, expected);
+    }
+}
+
 /// A burst in the first seconds is not an average. A following stream restarts the waits, but not the counters.
 #[test]
 fn next_stream_continues_counters_but_resets_lock_waits() {

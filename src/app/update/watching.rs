@@ -8,7 +8,7 @@ use crate::app::action::attach;
 use crate::app::details::AUTO_WATCH_DELAY;
 use crate::app::toast::Level;
 use crate::app::{AutoWatch, Effect, Row, State, Ticket, Watch};
-use crate::model::{Contact, CpuUse, Process, ProcessKey, RunState, SafeText};
+use crate::model::{Contact, Process, ProcessKey, ProcessUse, RunState, SafeText};
 
 /// How long a deselected process stays watched, so that moving back and forth starts no sessions.
 const UNWATCH_DELAY: Duration = Duration::from_secs(5);
@@ -161,8 +161,8 @@ fn unwatch(state: &mut State, key: ProcessKey) -> Effect {
 }
 
 /// Applies the counters published by a watched process.
-pub(in crate::app) fn apply(state: &mut State, ticket: Ticket, counters: Arc<CountersSnapshot>, cpu: Option<CpuUse>) {
-    if state.watches.apply(ticket, (counters, cpu), &state.options.thresholds, state.pause.is_some(), state.now.elapsed) {
+pub(in crate::app) fn apply(state: &mut State, ticket: Ticket, counters: Arc<CountersSnapshot>, usage: ProcessUse) {
+    if state.watches.apply(ticket, (counters, usage), &state.options.thresholds, state.pause.is_some(), state.now.elapsed) {
         mark(state);
         state.dirty = true;
     }

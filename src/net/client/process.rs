@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{Cause, Client, ExchangeError};
 use crate::ipc::{CommandCode, Variable};
-use crate::model::{CpuLimit, ProcessKey, SafeText, ThreadUse};
+use crate::model::{CpuLimit, ProcessKey, ResourceUse, SafeText, ThreadUse};
 use crate::net::proc::{Proc, Threads};
 use crate::net::process_exit;
 
@@ -92,6 +92,11 @@ impl Client {
     /// Returns the CPU limits of the control groups of the process, innermost first, counted since the groups were created. Empty if unknown.
     pub fn cpu_limits(&self) -> Vec<CpuLimit> {
         self.own_proc().filter(|proc| proc.is_real()).map(|proc| proc.cpu_limits(self.endpoint.key.pid)).unwrap_or_default()
+    }
+
+    /// Returns memory, threads and open files of the process, with their limits, as far as /proc shows them.
+    pub fn resources(&self) -> ResourceUse {
+        self.own_proc().map(|proc| proc.resources(self.endpoint.key.pid)).unwrap_or_default()
     }
 
     /// Returns the total non-idle time of all processors of the machine since boot; `None` if /proc does not show it.

@@ -24,7 +24,7 @@ use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
 
 use super::{served, system};
 use crate::ipc::Variable;
-use crate::model::{CpuLimit, ProcessKey, RunState, ThreadUse};
+use crate::model::{CpuLimit, ProcessKey, ResourceUse, RunState, ThreadUse};
 
 pub(crate) use entry::entry_name;
 pub(crate) use threads::Threads;
@@ -185,6 +185,11 @@ impl Proc {
     /// CPU limits of control groups, which do not exist here.
     pub(crate) fn cpu_limits(&self, _: u32) -> Vec<CpuLimit> {
         Vec::new()
+    }
+
+    /// Memory, threads and open files: not available with their limits.
+    pub(crate) fn resources(&self, _: u32) -> ResourceUse {
+        ResourceUse::default()
     }
 
     /// Mapped assemblies: not available through any safe interface.

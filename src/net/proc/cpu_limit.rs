@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use crate::model::CpuLimit;
 
@@ -14,14 +14,19 @@ const MAX_DEPTH: usize = 16;
 /// `root`.
 /// Counts are since the groups were created (kernel, `Documentation/admin-guide/cgroup-v2.rst` and `scheduler/sched-bwc.rst`).
 pub(super) fn limits(root: &Path, cgroup: &[u8]) -> Vec<CpuLimit> {
+    group_folders(root, cgroup, "cpu").iter().filter_map(|folder| limit(folder)).collect()
+}
+
+/// Returns the folders of the control groups of a process that a controller manages, innermost first, given the text of `/proc/PID/cgroup`.
+pub(super) fn group_folders(root: &Path, cgroup: &[u8], controller: &str) -> Vec<PathBuf> {
     let text = String::from_utf8_lossy(cgroup);
     let lines = || text.lines().filter_map(|line| line.split_once(':').and_then(|(_, rest)| rest.split_once(':')));
     // In version 1, each controller has its own tree.
-    let first = lines().find(|(controllers, _)| controllers.split(',').any(|controller| controller == "cpu"));
+    let first = lines().find(|(controllers, _)| controllers.split(',').any(|other| other == controller));
     let (mount, path) = match first.or_else(|| lines().find(|(controllers, _)| controllers.is_empty())) {
         Some(("", path)) => (root.to_owned(), path),
         Some((controllers, path)) => {
-            ([root.join("cpu"), root.join(controllers)].into_iter().find(|mount| mount.is_dir()).unwrap_or_default(), path)
+            ([root.join(controller), root.join(controllers)].into_iter().find(|mount| mount.is_dir()).unwrap_or_default(), path)
         }
         None => return Vec::new(),
     };
@@ -31,7 +36,7 @@ pub(super) fn limits(root: &Path, cgroup: &[u8]) -> Vec<CpuLimit> {
     if !below.components().all(|part| matches!(part, Component::Normal(_))) || !mount.join(below).is_dir() {
         return Vec::new();
     }
-    below.ancestors().take(MAX_DEPTH).filter_map(|path| limit(&mount.join(path))).collect()
+    below.ancestors().take(MAX_DEPTH).map(|path| mount.join(path)).collect()
 }
 
 fn limit(folder: &Path) -> Option<CpuLimit> {

@@ -59,6 +59,13 @@ impl Environ {
         paths.any(|path| path == port.as_os_str().as_bytes())
     }
 
+    /// Returns the number in a runtime switch. Such numbers are hexadecimal, with or without `0x`.
+    pub(super) fn number(&self, switch: &str) -> Option<u64> {
+        let (_, value) = self.runtime_switch(switch)?;
+        let digits = value.strip_prefix(b"0x").or_else(|| value.strip_prefix(b"0X")).unwrap_or(value);
+        u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    }
+
     fn runtime_switch(&self, switch: &str) -> Option<(String, &[u8])> {
         ["DOTNET_", "COMPlus_"].iter().find_map(|prefix| {
             let name = format!("{prefix}{switch}");

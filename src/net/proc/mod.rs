@@ -8,6 +8,8 @@ mod cpu_limit;
 mod entry;
 mod environ;
 mod mapping;
+mod memory_limit;
+mod resources;
 mod stack;
 mod threads;
 mod times;

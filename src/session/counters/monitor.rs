@@ -230,7 +230,9 @@ impl CounterMonitor {
         let open = self.ensure_open().await?;
         let Some(mut snapshot) = open.values().await? else { return Ok(CounterEvent::Ended) };
         let (marks, waiters, [collections, lock_waits]) = (open.tally.marks(), open.tally.lock_waiters(), open.rates());
+        let finalizer_wait = open.tally.finalizer_wait();
         let changes = [self.collections.step(collections), self.lock_waits.step(lock_waits)];
+        snapshot.finalizer_wait = finalizer_wait.filter(|_| self.collections.is_on());
         snapshot.collections = match self.collections {
             EventRecording::NotWanted => CollectionMarks::NotRecorded,
             EventRecording::Recorded(_) => marks,

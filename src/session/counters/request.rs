@@ -12,8 +12,9 @@ use crate::ipc::{
 /// The provider of all meters, and its keyword for values (TimeSeriesValues).
 const METERS: (&str, u64) = (METRICS_PROVIDER, 2);
 
-/// The runtime's GC keyword, and the events that delimit collections: GCStart, GCEnd, GCRestartEEEnd, GCSuspendEEBegin.
-const COLLECTIONS: (u64, &[u32]) = (1, &[1, 2, 3, 9]);
+/// The runtime's GC keyword, and the events that delimit collections: GCStart, GCEnd, GCRestartEEEnd, GCHeapStats, GCSuspendEEBegin; and
+/// those that delimit the work of the finalizer thread: GCFinalizersEnd, GCFinalizersBegin.
+const COLLECTIONS: (u64, &[u32]) = (1, &[1, 2, 3, 4, 9, 13, 14]);
 /// Its Contention keyword, and the events that delimit waits for locks: ContentionStart, ContentionStop.
 const LOCK_WAITS: (u64, &[u32]) = (0x4000, &[81, 91]);
 
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn gc_and_lock_wait_events_are_requested_independently() {
         for (collections, lock_waits, expected) in [
-            (true, true, Some((0x4001, &[1, 2, 3, 9, 81, 91][..]))),
+            (true, true, Some((0x4001, &[1, 2, 3, 4, 9, 13, 14, 81, 91][..]))),
             (true, false, Some(COLLECTIONS)),
             (false, true, Some(LOCK_WAITS)),
             (false, false, None),

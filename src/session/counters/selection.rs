@@ -10,9 +10,11 @@ const INSTRUMENT: &str = "dotnet.";
 /// HTTP requests of ASP.NET Core.
 const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
 
+/// HTTP requests of `HttpClient`.
+const HTTP_CLIENT: &str = "System.Net.Http";
+
 /// Histograms of the durations of incoming and outgoing HTTP requests, and the major version that introduced them.
-const DURATIONS: ([(&str, &str); 2], u32) =
-    ([(HOSTING, "http.server.request.duration"), ("System.Net.Http", "http.client.request.duration")], 8);
+const DURATIONS: ([(&str, &str); 2], u32) = ([(HOSTING, "http.server.request.duration"), (HTTP_CLIENT, "http.client.request.duration")], 8);
 
 /// All meters (reference: .NET 9 and later).
 const ALL_METERS: &str = "*";
@@ -55,16 +57,19 @@ impl CounterSelection {
         major >= DURATIONS.1
     }
 
-    /// Returns the selection with the durations of incoming requests, outgoing requests, or both added.
+    /// Returns the selection with the durations of incoming requests, outgoing requests, or both added, and with how long outgoing
+    /// requests wait for a connection.
     #[must_use]
     pub fn with_request_durations(&self, served: bool, sent: bool) -> Self {
         let wanted = DURATIONS.0.into_iter().zip([served, sent]).filter(|(_, is_wanted)| *is_wanted);
+        // Each series of a histogram takes one of a few places that the runtime has for all of them, so this one is an EventCounter.
+        let queue = Group { name: HTTP_CLIENT.to_owned(), counters: Vec::new(), kind: Kind::EventCounters };
         let group = |((meter, histogram), _): ((&str, &str), bool)| Group {
             name: meter.to_owned(),
             counters: vec![histogram.to_owned()],
             kind: Kind::Meters,
         };
-        Self(self.0.iter().cloned().chain(wanted.map(group)).collect())
+        Self(self.0.iter().cloned().chain(wanted.map(group)).chain(sent.then_some(queue)).collect())
     }
 
     /// Whether the process publishes ASP.NET Core counters.

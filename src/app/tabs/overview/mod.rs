@@ -15,7 +15,6 @@ pub(super) use requests::histogram;
 
 use super::registry::{Descriptor, Shows};
 use super::view::{Figure, Role};
-use crate::app::AutoWatch;
 use crate::app::action::{Action, Context, ENTER, Entry, Run::Emit, Status, details, places, ready_if};
 use crate::app::list::Row;
 use crate::app::pane::RowKind;
@@ -23,7 +22,8 @@ use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::app::update::panes;
 use crate::app::watches::CurrentFinding;
-use crate::model::{Age, Bytes, Capability, CpuUse, Process, RunState, has_own_root, reachable_path, temporary_folder};
+use crate::app::{AutoWatch, Watch};
+use crate::model::{Age, Bytes, Capability, Count, Process, RunState, has_own_root, reachable_path, temporary_folder};
 
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["Overview", "Over", "Ovw"],
@@ -77,7 +77,7 @@ impl State {
             selected,
             is_watched: counters.is_some() && row.exited_at.is_none() && !row.is_stopped(),
             notice: self.notice(row),
-            facts: facts(row, watch.and_then(|watch| watch.cpu), self.uptime(row)),
+            facts: facts(row, watch, self.uptime(row)),
             graphs: self.graphs(process, counters),
             details: further_facts(process),
             capabilities: capabilities(process),
@@ -168,7 +168,7 @@ fn capabilities(process: &Process) -> Vec<Capability> {
     process.known_capabilities().map(|known| Capability::table(&known)).unwrap_or_default()
 }
 
-fn facts(row: &Row, cpu: Option<CpuUse>, uptime: Age) -> Vec<Figure> {
+fn facts(row: &Row, watch: Option<&Watch>, uptime: Age) -> Vec<Figure> {
     let process = &row.process;
     let (_, role, state) = row.process_state();
     let version = match &process.runtime {
@@ -201,7 +201,14 @@ fn facts(row: &Row, cpu: Option<CpuUse>, uptime: Age) -> Vec<Figure> {
     if process.usage.threads > 0 {
         facts.push(Figure::new(THREADS, process.usage.threads, Role::Text));
     }
-    if let Some(limit) = cpu.and_then(|cpu| cpu.constraints.lowest) {
+    let resources = watch.and_then(|watch| watch.resources.latest()).unwrap_or_default();
+    if let Some(files) = resources.open_files {
+        facts.push(Figure::new("Open files", Count(files.count.used), Role::Text));
+    }
+    if let Some(memory) = resources.memory {
+        facts.push(Figure::new("Memory limit", Bytes(memory.limit), Role::Text));
+    }
+    if let Some(limit) = watch.and_then(|watch| watch.cpu?.constraints.lowest) {
         facts.push(Figure::new("CPU limit", limit, Role::Text));
     }
     let can = capabilities(process);

@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
-use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot, GcMark, RequestDurations};
+use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot, FinalizerWait, GcMark, RequestDurations};
 
 use crate::app::test_app::{TestApp, published};
-use crate::app::{Column, Effect, HealthIssue, Msg, Tab, health_issues};
+use crate::app::{Column, Effect, HealthIssue, Msg, ResourceHistory, Tab, health_issues};
 use crate::diagnosis::Thresholds;
-use crate::model::{CpuConstraints, CpuLimit, CpuUse};
+use crate::model::{CpuConstraints, CpuLimit, CpuUse, ProcessUse, ResourceUse};
 
 /// Returns the texts of all issues, the worst first.
 fn texts(counters: &CountersSnapshot) -> Vec<String> {
-    health_issues(counters, None, &Thresholds::default()).into_iter().map(|(_, finding)| finding.text).collect()
+    health_issues(counters, None, &ResourceHistory::default(), &Thresholds::default())
+        .into_iter()
+        .map(|(_, finding)| finding.text)
+        .collect()
 }
 
 #[test]
@@ -62,7 +65,7 @@ fn health_issues_are_listed_worst_first() {
             ],
         ),
     ] {
-        let found = health_issues(&counters, None, &Thresholds::default());
+        let found = health_issues(&counters, None, &ResourceHistory::default(), &Thresholds::default());
         assert!(found.iter().map(|(issue, finding)| (*issue, finding.tab, finding.text.as_str())).eq(expected), "{found:?}");
     }
 }
@@ -72,7 +75,7 @@ fn sustained_induced_gcs_and_jit_time_are_issues() {
     let issues = |change: fn(&mut CountersSnapshot)| -> Vec<_> {
         let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
         change(&mut counters);
-        let issues = health_issues(&counters, None, &Thresholds::default()).into_iter();
+        let issues = health_issues(&counters, None, &ResourceHistory::default(), &Thresholds::default()).into_iter();
         issues.map(|(issue, finding)| (issue, finding.text)).collect()
     };
     fn marks(count: i64, until: i64, is_induced: bool) -> CollectionMarks {
@@ -117,7 +120,7 @@ fn failing_and_slow_requests_are_issues() {
         }
         let interval = |p95| RequestDurations { at: 0, quantiles: Some([0.001, p95, 9.0]), count: 10, combinations: 1 };
         counters.requests = p95.map(interval).to_vec();
-        let issues = health_issues(&counters, None, &Thresholds::default());
+        let issues = health_issues(&counters, None, &ResourceHistory::default(), &Thresholds::default());
         // The default recording does not include requests, so the advice names the profile that does.
         let app = TestApp::populated(120, 40);
         assert!(issues.iter().all(|(_, finding)| app.state.advice(finding) == ["T, http: routes"]));
@@ -142,7 +145,7 @@ fn cpu_throttling_and_cpu_wait_are_issues() {
             CpuConstraints { limit: (periods > 0).then_some(limit), machine: Some(ms(machine_ms)), ..CpuConstraints::default() };
         let cpu = Some(CpuUse { span: ms(5000), cpu: Some(ms(cpu_ms)), runnable: runnable_ms.map(ms), constraints });
         let (counters, thresholds) = (published(61.0, 4e6, 1.0, 0.0, 0.0), Thresholds::default());
-        let issues = health_issues(&counters, cpu, &thresholds).into_iter();
+        let issues = health_issues(&counters, cpu, &ResourceHistory::default(), &thresholds).into_iter();
         issues.map(|(issue, finding)| (issue, finding.text)).collect::<Vec<_>>()
     };
     let limited = |share| vec![(HealthIssue::CpuLimit, format!("throttled in {share} of periods, CPU limit 0.2 CPUs"))];
@@ -167,7 +170,11 @@ fn cpu_throttling_and_cpu_wait_are_issues() {
     };
     assert_eq!((unknown.cores(), unknown.wait_share(), unknown.others()), (None, None, None));
     let counters = published(61.0, 4e6, 1.0, 0.0, 0.0);
-    assert_eq!(health_issues(&counters, Some(unknown), &Thresholds::default()), [], "what it took is not known");
+    assert_eq!(
+        health_issues(&counters, Some(unknown), &ResourceHistory::default(), &Thresholds::default()),
+        [],
+        "what it took is not known"
+    );
 }
 
 /// A limit is shown even if it throttles nothing.
@@ -185,7 +192,11 @@ fn cpu_limit_is_listed_in_the_overview() {
     let constraints = CpuConstraints::of(&[inner, outer], None);
     assert_eq!(constraints.limit, Some(outer));
     let cpu = CpuUse { constraints, ..CpuUse::default() };
-    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 1.0, 0.0, 0.0), cpu: Some(cpu) });
+    app.send(Msg::WatchReport {
+        ticket,
+        counters: published(61.0, 4e6, 1.0, 0.0, 0.0),
+        usage: ProcessUse { cpu: Some(cpu), ..ProcessUse::default() },
+    });
     assert!(facts(&app).iter().any(|fact| (fact.label, fact.value.as_str()) == ("CPU limit", "0.5 CPUs")));
 }
 
@@ -230,6 +241,65 @@ fn slow_requests_are_an_issue_even_if_few() {
     }
 }
 
+/// Requests that wait for a connection make outgoing requests slow, so they are listed first.
+#[test]
+fn requests_waiting_for_a_connection_are_an_issue() {
+    let found = |name: &str, milliseconds: &[f64], p95: f64| {
+        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+        let mut counter = counters.counters[0].clone();
+        (counter.group, counter.name) = ("System.Net.Http".to_owned(), format!("{name}-requests-queue-duration"));
+        counter.history = (0..).map(|second| second * 1_000_000_000).zip(milliseconds.iter().copied()).collect();
+        counters.counters.push(counter);
+        let interval = RequestDurations { at: 0, quantiles: Some([p95; 3]), count: 1, combinations: 1 };
+        counters.sent_requests = vec![interval; 3];
+        texts(&counters)
+    };
+    let (waits, slow) = ("outgoing requests wait 9.0 s on average for a connection", "p95 of outgoing requests 10 s");
+    for version in ["http11", "http20"] {
+        assert_eq!(found(version, &[9500.0, 0.0, 9000.0, 0.0, 9100.0, 0.0], 10.0), [waits, slow]);
+        assert_eq!(found(version, &[9500.0, 0.0, 9000.0, 0.0], 10.0), [slow], "in two intervals only");
+        assert_eq!(found(version, &[1000.0; 5], 0.1), [""; 0], "1 s");
+    }
+}
+
+#[test]
+fn blocked_finalizer_thread_and_fragmentation_are_issues() {
+    let found = |change: &dyn Fn(&mut CountersSnapshot)| {
+        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+        change(&mut counters);
+        texts(&counters)
+    };
+    let wait = |seconds: u64| {
+        move |counters: &mut CountersSnapshot| {
+            counters.finalizer_wait = Some(FinalizerWait { waiting_ns: seconds * 1_000_000_000, queued: 1200 });
+        }
+    };
+    assert_eq!(found(&wait(10)), [""; 0]);
+    assert_eq!(found(&wait(12)), ["the finalizer thread is blocked or busy, 1.2k objects queued"]);
+    let free = |percent: f64, values: usize, bytes: f64| {
+        move |counters: &mut CountersSnapshot| {
+            let mut counter = counters.counters[0].clone();
+            counter.name = "gc-fragmentation".to_owned();
+            counter.history = (0..12).map(|second| (second, if second as usize + values < 12 { 0.0 } else { percent })).collect();
+            counters.counters.push(counter.clone());
+            (counter.name, counter.value) = ("loh-size".to_owned(), Some(bytes));
+            counters.counters.push(counter);
+        }
+    };
+    assert_eq!(found(&free(80.0, 10, 500e6)), ["80 % of the GC heap is free: 400 MB of 500 MB"]);
+    assert_eq!(found(&free(80.0, 9, 500e6)), [""; 0], "for 9 values");
+    assert_eq!(found(&free(50.0, 10, 500e6)), [""; 0], "50 %");
+    let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+    free(80.0, 10, 500e6)(&mut counters);
+    let is_found = |resident| {
+        let (mut resources, usage) = (ResourceHistory::default(), ResourceUse { anonymous: Some(resident), ..ResourceUse::default() });
+        resources.push(Duration::ZERO, usage, &counters);
+        !health_issues(&counters, None, &resources, &Thresholds::default()).is_empty()
+    };
+    assert_eq!([410_000_000, 390_000_000].map(is_found), [true, false], "free space that is not resident");
+    assert_eq!(found(&free(80.0, 10, 120e6)), [""; 0], "96 MB");
+}
+
 /// GCs of younger generations promote into gen 2 while a program warms up: only what gen 2 collections leave is growth.
 #[test]
 fn gen_2_growth_counts_only_gen_2_collections() {
@@ -262,7 +332,7 @@ fn a_finding_is_opened_with_enter() {
     app.press("w");
     let effects = app.take_effects();
     let [Effect::Watch { ticket, .. }] = effects[..] else { panic!("{effects:?}") };
-    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 38.0, 400.0, 0.0), cpu: None });
+    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 38.0, 400.0, 0.0), usage: Default::default() });
     let found = |app: &TestApp| app.state.findings_of_selected().into_iter().map(|found| found.finding.tab).collect::<Vec<_>>();
     assert_eq!(found(&app), [Tab::Exceptions, Tab::Gc]);
     app.press("⏎⏎");
@@ -271,7 +341,7 @@ fn a_finding_is_opened_with_enter() {
     assert_eq!(app.state.tab, Tab::Gc);
     // The selection follows its finding when the order changes.
     app.press("1");
-    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 99.0, 51.0, 0.0), cpu: None });
+    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 99.0, 51.0, 0.0), usage: Default::default() });
     assert_eq!(found(&app), [Tab::Gc, Tab::Exceptions]);
     app.press("↓⏎");
     assert_eq!(app.state.tab, Tab::Exceptions);
@@ -294,7 +364,7 @@ fn heap_growth_finding_opens_a_heap_walk() {
         let history = (1..=6).map(|second| (second * 1_000_000_000, second as f64 * scale)).collect();
         counters.counters.push(CounterSnapshot { name: name.to_owned(), history, ..counters.counters[0].clone() });
     }
-    app.send(Msg::WatchReport { ticket, counters: counters.into(), cpu: None });
+    app.send(Msg::WatchReport { ticket, counters: counters.into(), usage: Default::default() });
     let finding = app.state.findings_of_selected().remove(0).finding;
     assert!(app.state.advice(&finding)[0].starts_with("M: objects by type"), "{:?}", app.state.advice(&finding));
     app.take_effects();

@@ -1,0 +1,274 @@
+//! Findings about the resources of a watched process: memory, threads and open files that keep growing or are about to reach a limit.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::action::Action;
+use super::findings::{Finding, HEAP_ADVICE, KeyAdvice, finding};
+use super::health::runtime_counter;
+use super::tabs::Tab;
+use crate::analysis::CountersSnapshot;
+use crate::diagnosis::{Threshold, Thresholds};
+use crate::model::{Bytes, Limited, Nanoseconds, OpenFiles, Percent, ResourceUse};
+
+/// Time over which growth is determined: a burst of work, such as the startup of a program, is shorter than the minimum.
+const GROWTH_SPAN: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(60));
+/// Parts of that time, each of which must have contributed this share of the growth.
+const GROWTH_PARTS: (u32, f64) = (4, 0.1);
+/// Sizes of the generations after the latest collection, in bytes.
+const GENERATION_SIZES: [&str; 5] = ["gen-0-size", "gen-1-size", "gen-2-size", "loh-size", "poh-size"];
+/// EventCounters use decimal megabytes.
+const MEGABYTE: f64 = 1e6;
+
+pub(super) const STACKS_ADVICE: Option<KeyAdvice> = Some((Action::Stacks, ": what every thread is doing"));
+
+/// The resources of a process over the last minute.
+#[derive(Debug, Default)]
+pub struct ResourceHistory {
+    /// Oldest first.
+    readings: VecDeque<Reading>,
+}
+
+#[derive(Debug)]
+struct Reading {
+    at: Duration,
+    usage: ResourceUse,
+    /// Managed memory, in bytes.
+    managed: Option<f64>,
+    /// Threads of the thread pool, which has findings of its own.
+    pool_threads: f64,
+}
+
+/// Steady growth of a value.
+struct Growth {
+    from: f64,
+    to: f64,
+    span: Duration,
+}
+
+impl Growth {
+    fn amount(&self) -> f64 {
+        self.to - self.from
+    }
+
+    fn time(&self) -> Nanoseconds {
+        Nanoseconds(self.span.as_secs() * 1_000_000_000)
+    }
+}
+
+impl ResourceHistory {
+    /// Adds the resources at this time, with the latest counters.
+    pub(super) fn push(&mut self, at: Duration, usage: ResourceUse, counters: &CountersSnapshot) {
+        let reading =
+            Reading { at, usage, managed: managed(counters), pool_threads: latest(counters, "threadpool-thread-count").unwrap_or(0.0) };
+        self.readings.push_back(reading);
+        while self.readings.get(1).is_some_and(|next| at.saturating_sub(next.at) >= GROWTH_SPAN.1) {
+            self.readings.pop_front();
+        }
+    }
+
+    /// Returns the latest values.
+    pub fn latest(&self) -> Option<ResourceUse> {
+        self.readings.back().map(|reading| reading.usage)
+    }
+
+    /// Returns how much a value has grown, if it has been growing all the time: by more in each part of the time than noise would explain.
+    fn growth(&self, value: impl Fn(&Reading) -> Option<f64>) -> Option<Growth> {
+        let (oldest, newest) = (self.readings.front()?, self.readings.back()?);
+        let span = newest.at.saturating_sub(oldest.at);
+        if span < GROWTH_SPAN.0 {
+            return None;
+        }
+        let growth = Growth { from: value(oldest)?, to: value(newest)?, span };
+        let (parts, share) = GROWTH_PARTS;
+        let mut least = vec![f64::INFINITY; parts as usize];
+        for reading in &self.readings {
+            let part = (reading.at.saturating_sub(oldest.at).as_nanos() * u128::from(parts) / span.as_nanos().max(1)) as usize;
+            let least = &mut least[part.min(parts as usize - 1)];
+            *least = least.min(value(reading)?);
+        }
+        // In the last part, up to now.
+        least.push(growth.to);
+        let grows = |pair: &[f64]| pair[1].is_finite() && pair[1] - pair[0] > growth.amount() * share;
+        (growth.amount() > 0.0 && least.windows(2).all(grows)).then_some(growth)
+    }
+
+    /// Returns the finding for open files close to their limit, or growing in number, with the ratio to the threshold.
+    pub(super) fn open_files(&self, thresholds: &Thresholds) -> Option<(f64, Finding)> {
+        let OpenFiles { count: count @ Limited { used, limit }, kind } = self.latest()?.open_files?;
+        let excess = count.share() / thresholds.share(Threshold::OpenFiles);
+        let kind = kind.map(|kind| format!(", mostly {}", kind.name())).unwrap_or_default();
+        let (excess, text) = if excess > 1.0 {
+            (excess, format!("{used} of {limit} open files{kind}"))
+        } else {
+            let growth = self.growth(|reading| Some(reading.usage.open_files?.count.used as f64))?;
+            let text = format!("open files grew from {} to {} in {} (limit {limit}{kind})", growth.from, growth.to, growth.time());
+            (growth.amount() / thresholds.of(Threshold::OpenFileGrowth), text)
+        };
+        let finding = finding(Tab::Overview, text, "opening more fails at the limit", "");
+        Some((excess, Finding { live: HEAP_ADVICE, ..finding }))
+    }
+
+    /// Returns the finding for a growing number of threads outside the thread pool, with the ratio to the threshold.
+    pub(super) fn threads(&self, thresholds: &Thresholds) -> Option<(f64, Finding)> {
+        let growth = self.growth(|reading| Some(reading.usage.threads? as f64 - reading.pool_threads))?;
+        let (from, to) = (growth.from.max(0.0), growth.to.max(0.0));
+        let text = format!("threads outside the pool grew from {from} to {to} in {}", growth.time());
+        let finding = finding(Tab::Threads, text, "more are created than end", "");
+        Some((growth.amount() / thresholds.of(Threshold::ThreadGrowth), Finding { live: STACKS_ADVICE, ..finding }))
+    }
+
+    /// Returns the finding for memory that grows outside the GC heap, with the ratio to the threshold.
+    pub(super) fn native_memory(&self, thresholds: &Thresholds) -> Option<(f64, Finding)> {
+        let growth = self.growth(|reading| Some(reading.usage.anonymous? as f64))?;
+        let managed = |reading: &Reading| reading.managed;
+        let first = self.readings.iter().find_map(managed)?;
+        // Between two collections, it is not known how much of the heap is in use.
+        let largest = self.readings.iter().filter_map(managed).fold(first, f64::max);
+        let native = growth.amount() - (largest - first);
+        if native < growth.amount() / 2.0 {
+            return None;
+        }
+        let text = format!("memory outside the GC heap grew by {} in {}", Bytes(native as u64), growth.time());
+        let finding = finding(Tab::Overview, text, "allocated by native code, or by Marshal.AllocHGlobal", "");
+        Some((native / (thresholds.of(Threshold::NativeGrowth) * MEGABYTE), finding))
+    }
+
+    /// Returns the finding for memory close to the limit of a control group, with the ratio to the threshold.
+    pub(super) fn memory_limit(&self, thresholds: &Thresholds) -> Option<(f64, Finding)> {
+        let memory @ Limited { used, limit } = self.latest()?.memory?;
+        let text = format!("{} of memory used, {} of the limit {}", Bytes(used), Percent(memory.share()), Bytes(limit));
+        let finding = finding(Tab::Overview, text, "the kernel kills the process at the limit", "");
+        Some((memory.share() / thresholds.share(Threshold::MemoryLimit), Finding { live: HEAP_ADVICE, ..finding }))
+    }
+
+    /// Returns the finding for a GC heap close to its maximum size, with the ratio to the threshold.
+    pub(super) fn heap_limit(&self, counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, Finding)> {
+        let limit = self.latest()?.heap_limit?;
+        let used = generation_sizes(counters)? as u64;
+        let heap = Limited { used, limit };
+        // A larger heap has another limit, from a file that is not visible here.
+        let heap = Some(heap).filter(|heap| heap.share() <= 1.05)?;
+        let text = format!("GC heap {}, {} of its limit {}", Bytes(used), Percent(heap.share()), Bytes(limit));
+        let finding = finding(Tab::Gc, text, "GCs free little, then allocations fail", "its history");
+        Some((heap.share() / thresholds.share(Threshold::HeapLimit), Finding { live: HEAP_ADVICE, ..finding }))
+    }
+}
+
+/// Returns the latest value of a counter of the runtime.
+fn latest(counters: &CountersSnapshot, name: &str) -> Option<f64> {
+    runtime_counter(counters, name)?.value
+}
+
+/// Returns the size of the GC heap after the latest collection, in bytes.
+pub(super) fn generation_sizes(counters: &CountersSnapshot) -> Option<f64> {
+    GENERATION_SIZES.iter().filter_map(|name| latest(counters, name)).reduce(|sum, size| sum + size)
+}
+
+/// Returns an upper bound of managed memory in bytes: what the latest collection left committed (.NET 5 and later), and the heap now, which
+/// includes what was allocated since.
+fn managed(counters: &CountersSnapshot) -> Option<f64> {
+    let heap = counters.stats.heap?;
+    Some(heap + latest(counters, "gc-committed").unwrap_or(0.0) * MEGABYTE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::test_app::published;
+    use crate::model::OpenFileKind;
+
+    /// Returns the history of a process that is read once a second, given its values at each second.
+    fn history(seconds: u64, usage: impl Fn(u64) -> ResourceUse, heap_mb: impl Fn(u64) -> f64) -> ResourceHistory {
+        let mut history = ResourceHistory::default();
+        for second in 0..=seconds {
+            history.push(Duration::from_secs(100 + second), usage(second), &published(heap_mb(second), 4e6, 1.0, 0.0, 0.0));
+        }
+        history
+    }
+
+    /// Returns the text if the threshold is exceeded.
+    fn text(found: Option<(f64, Finding)>) -> Option<String> {
+        found.filter(|(excess, _)| *excess > 1.0).map(|(_, finding)| finding.text)
+    }
+
+    #[test]
+    fn steady_growth_is_found_and_a_burst_is_not() {
+        let threads = |seconds, threads: fn(u64) -> u64| {
+            let usage = |second| ResourceUse { threads: Some(threads(second)), ..ResourceUse::default() };
+            text(history(seconds, usage, |_| 60.0).threads(&Thresholds::default()))
+        };
+        let grew = |text: &str| Some(format!("threads outside the pool grew {text}"));
+        assert_eq!(threads(20, |second| 30 + second * 2), grew("from 30 to 70 in 20 s"));
+        assert_eq!(threads(19, |second| 30 + second * 9), None, "too short");
+        assert_eq!(threads(20, |second| 30 + second), None, "by 20 threads");
+        assert_eq!(threads(90, |second| 30 + second * 2), grew("from 90 to 210 in 60 s"), "over the last minute");
+        assert_eq!(threads(20, |second| 30 + second.min(14) * 9), None, "it has stopped");
+        assert_eq!(threads(60, |second| if second < 30 { 30 } else { 400 }), None, "a single step");
+        assert_eq!(threads(60, |second| 30 + second % 20 * 9), None, "it shrinks again");
+    }
+
+    #[test]
+    fn growth_of_the_thread_pool_is_not_a_leak_of_threads() {
+        let mut history = ResourceHistory::default();
+        for second in 0..=30 {
+            let mut counters = (*published(60.0, 4e6, 1.0, 0.0, 0.0)).clone();
+            let mut pool = counters.counters[0].clone();
+            (pool.name, pool.value) = ("threadpool-thread-count".to_owned(), Some(4.0 * second as f64));
+            counters.counters.push(pool);
+            let usage = ResourceUse { threads: Some(30 + second * 4), ..ResourceUse::default() };
+            history.push(Duration::from_secs(second), usage, &counters);
+        }
+        assert!(history.threads(&Thresholds::default()).is_none());
+    }
+
+    #[test]
+    fn open_files_are_found_by_growth_or_by_limit() {
+        let files = |limit: u64, count: fn(u64) -> u64| {
+            let usage = |second| {
+                let count = Limited { used: count(second), limit };
+                ResourceUse { open_files: Some(OpenFiles { count, kind: Some(OpenFileKind::Socket) }), ..ResourceUse::default() }
+            };
+            text(history(20, usage, |_| 60.0).open_files(&Thresholds::default()))
+        };
+        let grew = "open files grew from 200 to 400 in 20 s (limit 524288, mostly sockets)";
+        assert_eq!(files(524_288, |second| 200 + second * 10).as_deref(), Some(grew));
+        assert_eq!(files(524_288, |second| 200 + second * 5), None, "by 100");
+        assert_eq!(files(1024, |_| 820).as_deref(), Some("820 of 1024 open files, mostly sockets"));
+        assert_eq!(files(1024, |_| 819), None, "80 %");
+    }
+
+    #[test]
+    fn memory_outside_the_gc_heap_is_distinguished_from_the_heap() {
+        let grown = |mb_per_second: u64, heap_mb: fn(u64) -> f64| {
+            let usage = |second| ResourceUse { anonymous: Some((50 + second * mb_per_second) * 1_000_000), ..ResourceUse::default() };
+            text(history(20, usage, heap_mb).native_memory(&Thresholds::default()))
+        };
+        let native = "memory outside the GC heap grew by 200 MB in 20 s";
+        assert_eq!(grown(10, |_| 5.0).as_deref(), Some(native));
+        assert_eq!(grown(3, |_| 5.0), None, "by 60 MB");
+        assert_eq!(grown(10, |second| 5.0 + second as f64 * 9.0), None, "it is the heap");
+        assert_eq!(grown(10, |second| 5.0 + (second % 11) as f64 * 12.0), None, "a collection freed what was allocated");
+    }
+
+    #[test]
+    fn memory_close_to_a_limit_is_found() {
+        let used = |used| {
+            let usage = ResourceUse { memory: Some(Limited { used, limit: 200_000_000 }), ..ResourceUse::default() };
+            text(history(0, |_| usage, |_| 60.0).memory_limit(&Thresholds::default()))
+        };
+        assert_eq!(used(180_000_000), None);
+        assert_eq!(used(182_000_000).as_deref(), Some("182 MB of memory used, 91 % of the limit 200 MB"));
+        let mut counters = (*published(60.0, 4e6, 1.0, 0.0, 0.0)).clone();
+        let mut size = counters.counters[0].clone();
+        (size.name, size.value) = ("gen-2-size".to_owned(), Some(90e6));
+        counters.counters.push(size);
+        let heap = |limit| {
+            let usage = ResourceUse { heap_limit: Some(limit), ..ResourceUse::default() };
+            text(history(0, |_| usage, |_| 60.0).heap_limit(&counters, &Thresholds::default()))
+        };
+        assert_eq!(heap(100_000_000).as_deref(), Some("GC heap 90.0 MB, 90 % of its limit 100 MB"));
+        assert_eq!(heap(106_000_000), None, "85 %");
+        assert_eq!(heap(80_000_000), None, "that is not its limit");
+    }
+}

@@ -1,0 +1,88 @@
+//! Resources of a process that can be exhausted, and their limits.
+
+use super::CpuUse;
+
+/// Memory, threads and open files of a process at one moment. Unknown values are `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ResourceUse {
+    /// Memory not backed by a file, resident or swapped, in bytes.
+    pub anonymous: Option<u64>,
+    /// Number of threads.
+    pub threads: Option<u64>,
+    /// Open file descriptors.
+    pub open_files: Option<OpenFiles>,
+    /// Memory used by a control group of the process, without page cache that can be dropped, and the limit of that group, in bytes; `None` if
+    /// there is no limit. Of several limits, the one that is closest.
+    pub memory: Option<Limited>,
+    /// Maximum size of the GC heap in bytes, if it is configured or follows from the memory limit.
+    pub heap_limit: Option<u64>,
+}
+
+/// What the system shows about a watched process.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ProcessUse {
+    /// CPU use over the last seconds; `None` if unknown.
+    pub cpu: Option<CpuUse>,
+    /// Memory, threads and open files now.
+    pub resources: ResourceUse,
+}
+
+/// A value that cannot exceed its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limited {
+    /// The current value.
+    pub used: u64,
+    /// The limit.
+    pub limit: u64,
+}
+
+impl Limited {
+    /// Returns the used share of the limit.
+    pub fn share(self) -> f64 {
+        self.used as f64 / self.limit.max(1) as f64
+    }
+}
+
+/// Open file descriptors of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenFiles {
+    /// Their number, and the highest one that the process may open.
+    pub count: Limited,
+    /// Kind of most of those that were opened last, if they were examined.
+    pub kind: Option<OpenFileKind>,
+}
+
+/// Kind of an open file descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OpenFileKind {
+    /// Files and folders.
+    File,
+    /// Sockets.
+    Socket,
+    /// Pipes.
+    Pipe,
+    /// Anything else, such as inotify instances.
+    Other,
+}
+
+impl OpenFileKind {
+    /// Returns the kind of the object with this name, the target of a link in `/proc/PID/fd`.
+    pub fn of_target(target: &[u8]) -> Self {
+        match target {
+            [b'/', ..] => Self::File,
+            _ if target.starts_with(b"socket:") => Self::Socket,
+            _ if target.starts_with(b"pipe:") => Self::Pipe,
+            _ => Self::Other,
+        }
+    }
+
+    /// Returns the name of several of this kind.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::File => "files",
+            Self::Socket => "sockets",
+            Self::Pipe => "pipes",
+            Self::Other => "other objects",
+        }
+    }
+}
