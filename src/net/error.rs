@@ -52,6 +52,12 @@ pub enum Cause {
         .0.as_secs_f32()
     )]
     Timeout(Duration),
+    /// The same, and the process has this number of open files, the highest that it may have.
+    #[error(
+        "no answer within {} s: the process has {:#}, as many as it may have, so its runtime cannot accept connections",
+        .0.as_secs_f32(), Counted(*.1, "open file")
+    )]
+    TooManyFiles(Duration, u64),
     /// The connection was closed before the first byte of a reply.
     #[error("the connection was closed without an answer: the process may be exiting, or the listener is not a .NET runtime")]
     Closed,
@@ -137,7 +143,7 @@ impl ExchangeError {
             Cause::Gone | Cause::Ended => Trouble::Stale,
             Cause::Denied => Trouble::Denied,
             Cause::Busy { .. } => Trouble::Slow,
-            Cause::Timeout(_) => Trouble::Timeout,
+            Cause::Timeout(_) | Cause::TooManyFiles(..) => Trouble::Timeout,
             Cause::Closed | Cause::Io(_) => Trouble::Refused,
             Cause::Peer(_) => Trouble::Unverified,
             Cause::CutOff(_) | Cause::Frame(_) | Cause::Environment(_) => Trouble::Unsupported,

@@ -13,6 +13,8 @@ use crate::ipc::{
     RuntimeVersion, SessionConfig, Support, TargetPath, Variable as Sent, encode_environment,
 };
 use crate::model::{ProcessKey, Trouble};
+#[cfg(target_os = "linux")]
+use crate::net::fake_proc::{Fake, FakeProc, fake};
 use crate::net::stream::{Listener, Stream, address_in};
 use crate::sim::{Fault, Simulated, Spec};
 
@@ -160,6 +162,28 @@ async fn longest_reply_is_read_without_trailing_bytes() {
         async move { drop(stream.write_all(&bytes).await) }
     });
     assert_eq!(server.client.process_info().await.unwrap().unwrap().command_line, long.command_line);
+}
+
+/// A runtime without a free file descriptor cannot accept a connection.
+#[cfg(target_os = "linux")]
+#[tokio::test(start_paused = true)]
+async fn timeout_names_exhausted_file_descriptors() {
+    let server = Server::start(|_, stream| async move {
+        sleep(Duration::from_secs(3600)).await;
+        drop(stream);
+    });
+    let (place, key) = (FakeProc::new(), server.client.endpoint.key);
+    place.add(&Fake { started: key.started, ..fake(key.pid) });
+    let folder = place.path("proc").join(key.pid.to_string());
+    std::fs::create_dir(folder.join("fd")).unwrap();
+    std::fs::write(folder.join("limits"), "Max open files            3                    9                    files\n").unwrap();
+    let client = server.client.clone().with_proc(&place.path("proc")).unwrap();
+    for (number, expected) in [("0", false), ("1", false), ("2", true)] {
+        std::fs::write(folder.join("fd").join(number), "").unwrap();
+        let error = client.process_info().await.unwrap_err();
+        let is_named = error.to_string().contains("no answer within 5 s: the process has 3 open files, as many as it may have, so ");
+        assert_eq!((error.trouble(), is_named), (Some(Trouble::Timeout), expected), "{error}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

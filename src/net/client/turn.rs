@@ -19,6 +19,15 @@ impl Client {
         turn
     }
 
+    /// Returns the cause of a timeout.
+    fn no_answer(&self, limit: Duration) -> Cause {
+        let files = self.resources().open_files.map(|files| files.count);
+        match files.filter(|files| files.used >= files.limit) {
+            Some(files) => Cause::TooManyFiles(limit, files.used),
+            None => Cause::Timeout(limit),
+        }
+    }
+
     /// Waits for the result of a request, at most `limit`.
     pub(super) async fn with_timeout<T>(
         &self,
@@ -37,7 +46,7 @@ impl Client {
         };
         let result = tokio::select! {
             biased;
-            result = timeout(limit, work) => result.unwrap_or(Err(Cause::Timeout(limit))),
+            result = timeout(limit, work) => result.unwrap_or_else(|_| Err(self.no_answer(limit))),
             () = exit => Err(Cause::Ended),
         };
         let result = result.map_err(|cause| self.error(code, cause));
