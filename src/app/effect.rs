@@ -99,8 +99,9 @@ pub enum Effect {
         /// The same path as reachable from this process.
         here: PathBuf,
     },
-    /// Find out how much space is free in the folder of a new file. Answer: `Msg::FreeSpace`.
+    /// Find out how much space a process has in the folder of a new file. Answer: `Msg::FreeSpace`.
     FindFreeSpace {
+        key: ProcessKey,
         /// The folder, as seen by the target.
         folder: PathBuf,
         /// The folder as reachable from this process.

@@ -12,8 +12,8 @@ use super::tabs::Stacks;
 use super::{StaleSockets, WalkedHeap};
 use crate::analysis::CountersSnapshot;
 use crate::model::{
-    Environment, FILE_STAMP, FileContents, Process, ProcessKey, ProcessUse, ProducerReport, Recording, RecordingId, SafeText, ThreadUse,
-    TraceFile,
+    Environment, FILE_STAMP, FileContents, FreeSpace, Process, ProcessKey, ProcessUse, ProducerReport, Recording, RecordingId, SafeText,
+    ThreadUse, TraceFile,
 };
 
 /// The time, read by the runner before each message.
@@ -121,8 +121,8 @@ pub enum Msg {
     FreeSpace {
         /// The folder given in [`Effect::FindFreeSpace`](super::Effect::FindFreeSpace).
         folder: PathBuf,
-        /// Bytes available to our user; `None` if that cannot be found out.
-        bytes: Option<u64>,
+        /// `None` if that cannot be found out.
+        space: Option<FreeSpace>,
     },
     FileProgress {
         ticket: Ticket,

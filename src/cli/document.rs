@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::ipc::{Capabilities, RuntimeVersion};
-use crate::model::{Contact, CpuLimit, Process, RunState};
+use crate::model::{Contact, CpuLimit, Process, ResourceUse, RunState};
 
 /// One element of `ps --json`. Facts that the runtime is too old to report are null, as are those of a process that is not visible.
 #[derive(Debug, Serialize)]
@@ -38,6 +38,13 @@ pub(super) struct InfoDocument<'a> {
     process: ProcessDocument<'a>,
     /// The lowest CPU limit of its control groups; null if there is none or it is unknown.
     cpu_limit_cores: Option<f64>,
+    /// The memory limit of its control groups that is closest; null if there is none or it is unknown.
+    memory_limit_bytes: Option<u64>,
+    /// Memory used by that control group, without page cache that can be dropped.
+    memory_used_bytes: Option<u64>,
+    /// Number of open file descriptors; null if unknown, as for processes of other users.
+    open_files: Option<u64>,
+    open_files_limit: Option<u64>,
     capabilities: Option<Capabilities>,
     /// The capabilities confirmed by answers of the runtime; the others are inferred from its version.
     capabilities_known: Vec<&'static str>,
@@ -72,10 +79,20 @@ impl<'a> ProcessDocument<'a> {
 }
 
 impl<'a> InfoDocument<'a> {
-    pub(super) fn new(process: &'a Process, limit: Option<CpuLimit>) -> Self {
+    pub(super) fn new(process: &'a Process, limit: Option<CpuLimit>, resources: ResourceUse) -> Self {
         let capabilities = process.known_capabilities();
         let capabilities_known = capabilities.as_ref().map(Capabilities::known).unwrap_or_default();
-        Self { process: ProcessDocument::new(process), cpu_limit_cores: limit.map(|limit| limit.cores), capabilities, capabilities_known }
+        let open_files = resources.open_files.map(|files| files.count);
+        Self {
+            process: ProcessDocument::new(process),
+            cpu_limit_cores: limit.map(|limit| limit.cores),
+            memory_limit_bytes: resources.memory.map(|memory| memory.limit),
+            memory_used_bytes: resources.memory.map(|memory| memory.used),
+            open_files: open_files.map(|files| files.used),
+            open_files_limit: open_files.map(|files| files.limit),
+            capabilities,
+            capabilities_known,
+        }
     }
 }
 

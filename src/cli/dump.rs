@@ -42,9 +42,9 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
         let exit = if let DumpError::Exchange { error, .. } = &error { exit_code(error) } else { Exit::Failed };
         Failure::new(exit, error)
     };
-    session::free_dump_path(&process, &path).map_err(failure)?;
-    print::message(format_args!("{} is paused while it writes {}", display_name(&process), path.as_str()));
     let request = DumpRequest { path, kind, flags };
+    session::check_dump(&client, &process, &request).await.map_err(failure)?;
+    print::message(format_args!("{} is paused while it writes {}", display_name(&process), request.path.as_str()));
     let dumped = session::dump(&client, &process, &request, print::message).await.map_err(failure)?;
     let crash_report = dumped.crash_report.as_ref().map(|report| report.to_string_lossy().into_owned());
     if arguments.output.json {

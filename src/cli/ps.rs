@@ -9,7 +9,7 @@ use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::target::{display_name, find, reason};
-use crate::model::{Age, Bytes, Capability, Contact, Counted, CpuLimit, Process, SafeText, Trouble, Usage};
+use crate::model::{Age, Bytes, Capability, Contact, Count, Counted, CpuLimit, OpenFiles, Percent, Process, SafeText, Trouble, Usage};
 use crate::net::{Directory, user};
 
 /// Time between the two scans that a CPU usage figure needs.
@@ -100,10 +100,10 @@ pub(super) async fn info(host: &Host, target: &str, json: bool) -> Result<Exit, 
     let began = Instant::now();
     let (mut process, client) = find(&mut directory, target).await?;
     measure_cpu(&mut directory, &mut process, began).await;
-    let limits = client.map(|client| client.cpu_limits()).unwrap_or_default();
+    let (limits, resources) = client.map(|client| (client.cpu_limits(), client.resources())).unwrap_or_default();
     let limit = CpuLimit::lowest(&limits);
     if json {
-        print::json(&InfoDocument::new(&process, limit))?;
+        print::json(&InfoDocument::new(&process, limit, resources))?;
     }
     // There are no facts about a process that has ended.
     if json || process.is_stale_socket() {
@@ -115,6 +115,13 @@ pub(super) async fn info(host: &Host, target: &str, json: bool) -> Result<Exit, 
         }
         if let Some(limit) = limit {
             writeln!(out, "{:<14}{limit}", "CPU limit")?;
+        }
+        if let Some(memory) = resources.memory {
+            let (limit, used) = (Bytes(memory.limit), Percent(memory.share()));
+            writeln!(out, "{:<14}{limit}, of which its control group uses {used}", "Memory limit")?;
+        }
+        if let Some(OpenFiles { count, .. }) = resources.open_files {
+            writeln!(out, "{:<14}{} of {}", "Open files", Count(count.used), Count(count.limit))?;
         }
         let Some(can) = process.known_capabilities() else { return Ok(()) };
         writeln!(out, "\nCapabilities (known: confirmed by the runtime; expected: inferred from its version)")?;

@@ -43,7 +43,7 @@ pub use recording::{
     StoppedBy, ThreadUse,
 };
 pub use recording_analysis::{EventRate, RecordingAnalysis};
-pub use resources::{Limited, OpenFileKind, OpenFiles, ProcessUse, ResourceUse};
+pub use resources::{FreeSpace, Limited, OpenFileKind, OpenFiles, ProcessUse, ResourceUse};
 pub use safe_text::SafeText;
 pub use secret::shown_command_line;
 pub use secret_pattern::SecretPatterns;

@@ -43,6 +43,16 @@ impl Limited {
     }
 }
 
+/// Space for new files in a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FreeSpace {
+    /// Bytes that can be written.
+    pub bytes: u64,
+    /// Whether the folder is in memory (tmpfs), of which a limit of the writing process leaves no more: the kernel kills the process if it writes
+    /// more.
+    pub is_memory: bool,
+}
+
 /// Open file descriptors of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenFiles {

@@ -8,12 +8,14 @@ use std::path::Path;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, fstatfs, fstatvfs, open, openat, openat2};
 use rustix::io::Errno;
 
-use super::files;
 use super::proc::Proc;
 use super::resolve::{self, Links, OpenError, Root};
+use crate::model::{FreeSpace, Limited};
 
 /// Magic number of FUSE (`FUSE_SUPER_MAGIC`, statfs(2)): any user can serve such a file system, and block a reader forever.
 const FUSE: u64 = 0x6573_5546;
+/// Magic number of tmpfs (`TMPFS_MAGIC`, statfs(2)).
+const TMPFS: u64 = 0x0102_1994;
 
 const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
@@ -54,9 +56,18 @@ pub(super) fn inspect_in(proc: &Proc, pid: u32, path: &Path) -> io::Result<Metad
     File::from(resolve_in(proc, pid, path)?).metadata()
 }
 
-/// Returns the free space on the file system of what the path refers to below the root of a process, in bytes, as available to our user.
-pub(super) fn free_space_in(proc: &Proc, pid: u32, path: &Path) -> io::Result<u64> {
-    Ok(files::available(&fstatvfs(resolve_in(proc, pid, path)?)?))
+/// Returns the space that a process with this memory limit has in what the path refers to below its root.
+pub(super) fn free_space_in(proc: &Proc, pid: u32, path: &Path, memory: Option<Limited>) -> io::Result<FreeSpace> {
+    free_space(&resolve_in(proc, pid, path)?, memory)
+}
+
+/// Returns the space that a process with this memory limit has in a folder: what it writes to a tmpfs counts as its memory.
+pub(super) fn free_space(folder: &OwnedFd, memory: Option<Limited>) -> io::Result<FreeSpace> {
+    let system = fstatvfs(folder)?;
+    let bytes = system.f_bavail.saturating_mul(system.f_frsize);
+    let is_tmpfs = u64::try_from(fstatfs(folder)?.f_type) == Ok(TMPFS);
+    let left = memory.filter(|_| is_tmpfs).map(|memory| memory.limit.saturating_sub(memory.used)).filter(|left| *left < bytes);
+    Ok(FreeSpace { bytes: left.unwrap_or(bytes), is_memory: left.is_some() })
 }
 
 fn reopen_regular(found: &OwnedFd) -> io::Result<File> {

@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustix::fs::{CWD, OFlags, RenameFlags, StatVfs, renameat_with, statvfs};
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with, statvfs};
 use rustix::io::Errno;
 
 /// Creates a new file for reading and writing, with mode 0600. A link as the last path component is not followed.
@@ -112,12 +112,8 @@ pub fn write_all_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
 /// # Errors
 /// Those of the system.
 pub fn free_space(path: &Path) -> io::Result<u64> {
-    Ok(available(&statvfs(path)?))
-}
-
-/// Returns the free space on a file system, in bytes, as available to our user.
-pub(super) fn available(system: &StatVfs) -> u64 {
-    system.f_bavail.saturating_mul(system.f_frsize)
+    let system = statvfs(path)?;
+    Ok(system.f_bavail.saturating_mul(system.f_frsize))
 }
 
 pub(super) fn path_of(bytes: &[u8]) -> PathBuf {

@@ -4,9 +4,11 @@ use std::fs::Metadata;
 use std::io;
 use std::path::Path;
 
-use super::file::{free_space_in, inspect_in};
-use super::files;
+use rustix::fs::{Mode, OFlags, open};
+
+use super::file::{self, free_space_in, inspect_in};
 use super::proc::Proc;
+use crate::model::{FreeSpace, Limited};
 
 /// Inspects a file. If its path leads through the root directory of a process, links are followed as the process follows them, and nothing on a
 /// file system on which another user can block us is accessed.
@@ -21,15 +23,15 @@ pub fn inspect(path: &Path) -> io::Result<Metadata> {
     }
 }
 
-/// Returns the free space on the file system of a folder, in bytes, as available to our user. The path is followed as by [`inspect`].
+/// Returns the space that a process with this memory limit has in a folder. The path is followed as by [`inspect`].
 ///
 /// # Errors
 /// Those of the system; `Unsupported` for a file system on which another user can block us.
-pub fn free_space(folder: &Path) -> io::Result<u64> {
+pub fn free_space(folder: &Path, memory: Option<Limited>) -> io::Result<FreeSpace> {
     let proc = Proc::open(Path::new("/proc"))?;
     match proc.split_root(folder) {
-        Some((pid, below)) => free_space_in(&proc, pid, &below),
-        None => files::free_space(folder),
+        Some((pid, below)) => free_space_in(&proc, pid, &below, memory),
+        None => file::free_space(&open(folder, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?, memory),
     }
 }
 
@@ -59,9 +61,25 @@ mod tests {
         for (folder, is_some) in [("/proc", false), ("/", true)] {
             let through = Path::new(&root).join(&folder[1..]);
             for path in [Path::new(folder), &through] {
-                assert_eq!(free_space(path).map(|bytes| bytes > 0).map_err(|error| error.kind()), Ok(is_some), "{}", path.display());
+                let space = free_space(path, None).map(|space| (space.bytes > 0, space.is_memory));
+                assert_eq!(space.map_err(|error| error.kind()), Ok((is_some, false)), "{}", path.display());
             }
         }
-        assert_eq!(free_space(&Path::new(&root).join("no/such")).map_err(|error| error.kind()), Err(io::ErrorKind::NotFound));
+        let missing = Path::new(&root).join("no/such");
+        assert_eq!(free_space(&missing, None).map_err(|error| error.kind()), Err(io::ErrorKind::NotFound));
+    }
+
+    #[test]
+    fn memory_limit_applies_to_files_in_memory_only() {
+        let tmpfs = Path::new("/dev/shm");
+        let space = |folder: &Path, limit| free_space(folder, Some(Limited { used: 10, limit })).unwrap();
+        for (used_bytes, is_below) in [(0, true), (u64::MAX, false)] {
+            let limit = 10_u64.saturating_add(used_bytes);
+            assert_eq!(space(tmpfs, limit).is_memory, is_below, "{limit}");
+            assert!(!space(Path::new("/"), limit).is_memory);
+        }
+        assert_eq!(space(tmpfs, 14).bytes, 4);
+        // More is in use than is allowed: a limit can be lowered.
+        assert_eq!(space(tmpfs, 3), FreeSpace { bytes: 0, is_memory: true });
     }
 }

@@ -8,7 +8,7 @@ use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
 use crate::ipc::{DumpKind, DumpRequest, Hresult, TargetPath};
-use crate::model::{Process, RunState, SafeText, has_own_root, reachable_path};
+use crate::model::{Bytes, FreeSpace, Process, RunState, SafeText, has_own_root, reachable_path};
 use crate::net::client::Client;
 use crate::net::target_file;
 use crate::net::{ExchangeError, untraceable};
@@ -48,6 +48,17 @@ pub enum DumpError {
         folder: PathBuf,
         /// Whether the target has a different root file system.
         has_own_root: bool,
+    },
+    /// The folder is in memory, and the dump is expected to exceed a memory limit of the target. No request was sent.
+    #[error(
+        "the folder is in memory, of which the limit of the process leaves {left}: the kernel would kill it during this dump of about {expected}; \
+         choose a folder on a disk, or a smaller type"
+    )]
+    Memory {
+        /// Expected size.
+        expected: Bytes,
+        /// Memory that may still be used.
+        left: Bytes,
     },
     /// Whether the path exists cannot be found out.
     #[error("{} cannot be inspected, and a dump could overwrite a file there: {error}; choose another path", path.display())]
@@ -110,11 +121,22 @@ fn may_be_forbidden(details: &[SafeText]) -> bool {
     details.is_empty() || details.iter().any(forbidden)
 }
 
-/// Returns the path of a dump as seen by us, if it is free and its folder exists.
+/// Checks a request before the process is paused, and returns the path of the dump as seen by us.
 ///
 /// # Errors
-/// [`DumpError::Exists`], [`DumpError::NoFolder`], or [`DumpError::Hidden`] in another root directory.
-pub fn free_dump_path(process: &Process, path: &TargetPath) -> Result<PathBuf, DumpError> {
+/// [`DumpError::Exists`], [`DumpError::NoFolder`], [`DumpError::Memory`], or [`DumpError::Hidden`] in another root directory.
+pub async fn check_dump(client: &Client, process: &Process, request: &DumpRequest) -> Result<PathBuf, DumpError> {
+    let here = free_path(process, &request.path)?;
+    if let Some(folder) = here.parent().map(Path::to_owned) {
+        let client = client.clone();
+        let space = tokio::task::spawn_blocking(move || free_space(&client, &folder)).await.ok().flatten();
+        check_memory(space, process.usage.dump_bytes(request.kind))?;
+    }
+    Ok(here)
+}
+
+/// Returns the path of a dump as seen by us, if it is free and its folder exists.
+fn free_path(process: &Process, path: &TargetPath) -> Result<PathBuf, DumpError> {
     let path = Path::new(path.as_str());
     let here = reachable_path(process, path);
     let is_missing = |folder: &Path| target_file::inspect(folder).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
@@ -137,9 +159,17 @@ fn if_free<T>(inspected: io::Result<T>, path: PathBuf) -> Result<PathBuf, DumpEr
     }
 }
 
-/// Returns the free space in a folder of a target, as seen by us, in bytes; `None` if it cannot be found out.
-pub fn free_space(folder: &Path) -> Option<u64> {
-    target_file::free_space(folder).ok()
+/// Returns the space that a target has in a folder, as seen by us; `None` if it cannot be found out. Blocks on the file system.
+pub fn free_space(client: &Client, folder: &Path) -> Option<FreeSpace> {
+    target_file::free_space(folder, client.resources().memory).ok()
+}
+
+/// Refuses a dump that is expected to exceed a memory limit of the target. On a full disk, in contrast, the runtime only fails to write it.
+fn check_memory(space: Option<FreeSpace>, expected: u64) -> Result<(), DumpError> {
+    match space.filter(|space| space.is_memory && space.bytes < expected) {
+        Some(space) => Err(DumpError::Memory { expected: Bytes(expected), left: Bytes(space.bytes) }),
+        None => Ok(()),
+    }
 }
 
 /// Requests a dump from the target and checks that the file exists. `report` receives a message when the file has not grown for ten seconds.
@@ -153,7 +183,7 @@ pub async fn dump(
     report: impl FnOnce(String) + Send,
 ) -> Result<Dumped, DumpError> {
     let path = PathBuf::from(request.path.as_str());
-    let here = free_dump_path(process, &request.path)?;
+    let here = check_dump(client, process, request).await?;
     let report_path = crash_report_of(&here);
     let changed = || target_file::inspect(&report_path).and_then(|facts| facts.modified()).ok();
     let (begun, before) = (Instant::now(), changed());
@@ -221,6 +251,14 @@ mod tests {
         let refused = "/a/b cannot be inspected, and a dump could overwrite a file there: unsupported; choose another path";
         assert_eq!(free(io::ErrorKind::Unsupported), Err(refused.to_owned()));
         assert!(matches!(if_free(Ok(()), PathBuf::from("/a/b")), Err(DumpError::Exists(_))));
+    }
+
+    #[test]
+    fn dump_beyond_the_memory_limit_is_refused() {
+        let check = |is_memory, bytes| check_memory(Some(FreeSpace { bytes, is_memory }), 100_000_000);
+        assert!(check(true, 100_000_000).is_ok() && check(false, 1).is_ok() && check_memory(None, 1).is_ok());
+        let refused = check(true, 99_000_000).unwrap_err().to_string();
+        assert!(refused.contains("leaves 99.0 MB: the kernel would kill it during this dump of about 100 MB; choose"), "{refused}");
     }
 
     #[test]

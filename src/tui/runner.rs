@@ -156,11 +156,11 @@ impl Runner {
                     }
                 });
             }
-            Effect::FindFreeSpace { folder, here } => {
-                let inbox = self.inbox.clone();
+            Effect::FindFreeSpace { key, folder, here } => {
+                let (inbox, client) = (self.inbox.clone(), self.client_of(key).ok());
                 tokio::task::spawn_blocking(move || {
-                    let bytes = session::free_space(&here);
-                    let _ = inbox.blocking_send(Msg::FreeSpace { folder, bytes });
+                    let space = client.and_then(|(client, _)| session::free_space(&client, &here));
+                    let _ = inbox.blocking_send(Msg::FreeSpace { folder, space });
                 });
             }
             Effect::Export { request, ticket } => {

@@ -15,6 +15,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;
 
 use crate::fatal_hooks::bad_hooks;
+use crate::slowdown::LimitedGroup;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::{DOWN, ENTER, ESC, TAB, ctrl};
 use crate::support::{Invocation, Launch, Output, Program, TIMEOUT, folder, poll, send};
@@ -116,7 +117,7 @@ fn no_request_crashes_runtime() {
             attempt(["stacks", "PID"]),
             // Dumps.
             attempt(["dump", "PID", "-o", ""]).refused(""),
-            attempt(["dump", "PID", "-o", "/no/such/folder/core"]).refused(""),
+            attempt(["dump", "PID", "-o", "/no/such/folder/core"]).refused("/no/such/folder does not exist"),
             attempt(["dump", "PID", "-o", place.path().to_str().unwrap()]).refused("exists already"),
             attempt(["dump", "PID", "-o", pipe.to_str().unwrap()]).refused("exists already"),
             attempt(["dump", "PID", "-o", &format!("/tmp/{long}")]).refused(""),
@@ -197,9 +198,27 @@ fn dump_leaves_no_forked_process() {
         // On a busy machine, createdump itself crashes at times: a segmentation fault in libmscordaccore.
         let outputs: Vec<_> = std::iter::repeat_with(dump).take(3).take_while(|_| !file.is_file()).collect();
         assert!(file.is_file() && program.is_alive(), "{runtime} wrote no dump: {outputs:?}");
-        let nowhere = attempt(["dump", "PID", "--type", kind, "-o", "/no/such/folder/core"]);
+        let nowhere = attempt(["dump", "PID", "--type", kind, "-o", "/proc/core"]);
         assert_survives(runtime, &mut program, vec![nowhere.refused("")]);
         assert_eq!(children(program.pid()), "", "{runtime}");
+    });
+}
+
+/// What a process writes to a tmpfs counts as its memory, and the kernel kills a process that exceeds its limit.
+#[test]
+fn dump_beyond_the_memory_limit_is_not_requested() {
+    runtimes::each(runtimes::all(), |runtime| {
+        let Some(group) = LimitedGroup::memory(&format!("dump-{}", runtime.version), "33554432") else {
+            return runtimes::skip("no control group with a memory limit can be made here");
+        };
+        let place = tempfile::tempdir_in("/dev/shm").unwrap();
+        let mut program = start_settled(runtime);
+        group.add(&program);
+        let file = place.path().join("core");
+        let refused = Invocation::new(["dump", &program.pid().to_string(), "-o", file.to_str().unwrap()]).run();
+        let words = "the kernel would kill it during this dump of about ";
+        assert!(refused.code == 1 && refused.stderr.contains(words) && !refused.stderr.contains("paused"), "{runtime}: {refused:?}");
+        assert!(!file.exists() && program.is_alive() && program.answers(), "{runtime}");
     });
 }
 

@@ -46,7 +46,7 @@ fn answered_refused_and_unanswered_requests_are_logged() {
         has("recorded", &["session ", &format!("of process {pid} has ended after "), " bytes"]);
         has("recorded", &[&format!("recording of process {pid} is complete, "), "a.nettrace"]);
 
-        let refused = run(&log("refused"), &["dump", &pid, "-o", "/no/such/folder/a.dmp"]);
+        let refused = run(&log("refused"), &["dump", &pid, "-o", "/proc/a.dmp"]);
         assert_ne!(refused.code, 0, "{runtime}");
         has("refused", &["Dump", &to, " ms: "]);
 

@@ -15,7 +15,7 @@ use crate::recording_analysis::record;
 use crate::requests::serve;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::ENTER;
-use crate::support::{BusyProcessors, Invocation, TIMEOUT, folder, poll};
+use crate::support::{BusyProcessors, Invocation, Program, TIMEOUT, folder, poll};
 
 /// Returns a folder with a configuration in which waiting for CPU is never a problem: other load on this machine is not under test.
 pub(crate) fn config_without_cpu_wait() -> TempDir {
@@ -241,20 +241,29 @@ fn cpu_wait_is_reported() {
     });
 }
 
-/// A control group with a CPU limit; `None` if it cannot be created.
-struct LimitedGroup(PathBuf);
+/// A control group with a limit; `None` if it cannot be created.
+pub(crate) struct LimitedGroup(PathBuf);
 
 impl LimitedGroup {
     /// Creates a group with this quota in microseconds per 100 ms.
-    fn new(name: &str, quota: &str) -> Option<Self> {
-        let name = format!("dn-top-test-{name}-{}", std::process::id());
-        let group = |root: &str, file: &str, limit: &str| {
-            let folder = Path::new(root).join(&name);
-            fs::create_dir(&folder).ok()?;
-            let group = Self(folder);
-            fs::write(group.0.join(file), limit).ok().map(|()| group)
-        };
-        group("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", quota).or_else(|| group("/sys/fs/cgroup", "cpu.max", &format!("{quota} 100000")))
+    fn cpu(name: &str, quota: &str) -> Option<Self> {
+        Self::new(name, ("cpu", "cpu.cfs_quota_us", quota)).or_else(|| Self::new(name, ("", "cpu.max", &format!("{quota} 100000"))))
+    }
+
+    /// Creates a group with this number of bytes.
+    pub(crate) fn memory(name: &str, bytes: &str) -> Option<Self> {
+        Self::new(name, ("memory", "memory.limit_in_bytes", bytes)).or_else(|| Self::new(name, ("", "memory.max", bytes)))
+    }
+
+    fn new(name: &str, (controller, file, limit): (&str, &str, &str)) -> Option<Self> {
+        let folder = Path::new("/sys/fs/cgroup").join(controller).join(format!("dn-top-test-{name}-{}", std::process::id()));
+        fs::create_dir(&folder).ok()?;
+        let group = Self(folder);
+        fs::write(group.0.join(file), limit).ok().map(|()| group)
+    }
+
+    pub(crate) fn add(&self, program: &Program) {
+        fs::write(self.0.join("cgroup.procs"), program.pid().to_string()).unwrap();
     }
 }
 
@@ -268,11 +277,11 @@ impl Drop for LimitedGroup {
 #[test]
 fn cpu_limit_is_reported() {
     runtimes::each(runtimes::with("known"), |runtime| {
-        let Some(group) = LimitedGroup::new(&format!("slow-{}", runtime.version), "20000") else {
+        let Some(group) = LimitedGroup::cpu(&format!("slow-{}", runtime.version), "20000") else {
             return runtimes::skip("no control group with a CPU limit can be made here");
         };
         let mut program = runtime.program("known").start();
-        fs::write(group.0.join("cgroup.procs"), program.pid().to_string()).unwrap();
+        group.add(&program);
         program.command("spend 600000");
         let found = Invocation::new(["slow", &program.pid().to_string(), "--duration", "5s", "--json"]).run().json();
         let first = &found["causes"][0];
@@ -290,14 +299,14 @@ fn cpu_limit_is_reported() {
 #[test]
 fn a_cpu_limit_is_on_the_first_screen() {
     runtimes::each(runtimes::with("known"), |runtime| {
-        let groups = [("a", "20000"), ("b", "10000")].map(|(name, quota)| LimitedGroup::new(&format!("{name}-{}", runtime.version), quota));
+        let groups = [("a", "20000"), ("b", "10000")].map(|(name, quota)| LimitedGroup::cpu(&format!("{name}-{}", runtime.version), quota));
         let [Some(group), Some(other)] = groups else { return runtimes::skip("no control group with a CPU limit can be made here") };
         let mut program = runtime.program("known").start();
         let pid = program.pid().to_string();
         program.command("spend 600000");
         let mut screen = Invocation::new(["--filter", &pid]).screen(120, 40);
         for (group, limit) in [(&group, "0.2 CPUs"), (&other, "0.1 CPUs")] {
-            fs::write(group.0.join("cgroup.procs"), &pid).unwrap();
+            group.add(&program);
             let began = Instant::now();
             let finding = format!(" of periods, CPU limit {limit}");
             // As a finding, and in the details.

@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use dn_top::ipc::DumpKind;
 use dn_top::net::discovery::{Scanner, Sources};
 use serde_json::{Value, json};
 
@@ -227,10 +228,10 @@ fn dumped(subject: &Subject<'_>) {
         // Some are hundreds of megabytes.
         fs::remove_file(file).unwrap();
     }
-    let output = subject.run("dump", &["--type", "full", "-o", "/no/such/folder/core"]);
+    let output = subject.run("dump", &["--type", "full", "-o", "/proc/core"]);
     assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{}", output.stderr);
     assert!(output.stderr.contains("E_FAIL (0x80004005): the operation failed in the runtime"), "{}", output.stderr);
-    let has_reason = output.stderr.contains("[createdump] ") && output.stderr.contains("/no/such/folder/core");
+    let has_reason = output.stderr.contains("[createdump] ") && output.stderr.contains("/proc/core");
     assert!(has_reason || subject.is(3), "{}", output.stderr);
     assert_eq!(output.stderr.matches("E_FAIL").count(), 1, "{}", output.stderr);
 }
@@ -252,7 +253,7 @@ fn suspended_process_writes_only_full_dumps() {
 fn estimated_heap_dump_size(subject: &Subject<'_>) -> u64 {
     let mut scanner = Scanner::new(Sources::machine()).unwrap();
     let rows = scanner.scan(std::time::Instant::now()).unwrap();
-    rows.iter().find(|row| row.key.pid == subject.program.pid()).unwrap().usage.heap_dump_bytes()
+    rows.iter().find(|row| row.key.pid == subject.program.pid()).unwrap().usage.dump_bytes(DumpKind::Heap)
 }
 
 /// Panics unless the file is a core dump of the reported size.

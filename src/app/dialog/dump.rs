@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::ipc::{CommandCode, DumpFlags, DumpKind, DumpRequest, TargetPath};
-use crate::model::{Age, Bytes, Process, SafeText, check_file_name, has_own_root, reachable_path};
+use crate::model::{Age, Bytes, FreeSpace, Process, SafeText, Usage, check_file_name, has_own_root, reachable_path};
 
 use super::{Form, Purpose, Question, Subject};
 use crate::app::Effect;
@@ -12,20 +12,12 @@ use crate::app::Effect;
 /// The target of the dump dialog.
 #[derive(Debug)]
 pub struct Dump {
-    /// The larger of resident and writable memory: a dump also contains writable memory that was never touched.
-    bytes: u64,
+    usage: Usage,
     user: SafeText,
     /// The process, if its file system view differs from ours.
     elsewhere: Option<Box<Process>>,
-    free_space: Option<FreeSpace>,
-}
-
-/// The free space in the folder that was entered last.
-#[derive(Debug)]
-struct FreeSpace {
-    folder: PathBuf,
-    /// `None` until the answer arrives, or if it is not known.
-    bytes: Option<u64>,
+    /// The folder that was entered last, with its free space; that is `None` until the answer arrives, or if it is not known.
+    folder: Option<(PathBuf, Option<FreeSpace>)>,
 }
 
 /// Same order as [`DumpKind::ALL`].
@@ -51,17 +43,14 @@ const FLAGS: usize = 2;
 /// Conservative estimate of the write rate of a dump, in bytes per second.
 const WRITE_RATE: u64 = 200_000_000;
 
-/// Space for a dump without a heap, in bytes: 2 MB with .NET Core 3.1, 7 MB with .NET 10, and more with many threads.
-const SMALL_DUMP_BYTES: u64 = 10_000_000;
-
 impl Form {
     /// Creates the form for dumping a process, proposing the path `file`.
     pub(in crate::app) fn dump(process: &Process, file: &Path) -> Self {
         let facts = Dump {
-            bytes: process.usage.heap_dump_bytes(),
+            usage: process.usage,
             user: process.user.clone().unwrap_or_else(|| format!("uid {}", process.uid).into()),
             elsewhere: has_own_root(process).then(|| Box::new(process.clone())),
-            free_space: None,
+            folder: None,
         };
         let needs = process.capabilities().unsupported_reason(CommandCode::GenerateCoreDump2);
         let questions = vec![
@@ -84,22 +73,23 @@ impl Form {
     /// Requests the free space in the folder of a dump, unless it was requested before.
     pub(in crate::app) fn request_free_space(&mut self) -> Option<Effect> {
         let path = target_path(self.typed(PATH)).ok().filter(|_| matches!(self.purpose, Purpose::Dump(_)))?;
+        let key = self.subject.as_ref()?.key;
         let Purpose::Dump(dump) = &mut self.purpose else { return None };
         let folder = Path::new(path.as_str()).parent()?.to_owned();
-        if dump.free_space.as_ref().is_some_and(|known| known.folder == folder) {
+        if dump.folder.as_ref().is_some_and(|(known, _)| *known == folder) {
             return None;
         }
-        dump.free_space = Some(FreeSpace { folder: folder.clone(), bytes: None });
+        dump.folder = Some((folder.clone(), None));
         let here = dump.elsewhere.as_ref().map_or_else(|| folder.clone(), |process| reachable_path(process, &folder));
-        Some(Effect::FindFreeSpace { folder, here })
+        Some(Effect::FindFreeSpace { key, folder, here })
     }
 
     /// Shows the free space in a folder, if it is still the one that was entered.
-    pub(in crate::app) fn show_free_space(&mut self, folder: &Path, bytes: Option<u64>) {
-        if let Purpose::Dump(Dump { free_space: Some(known), .. }) = &mut self.purpose
-            && known.folder == folder
+    pub(in crate::app) fn show_free_space(&mut self, folder: &Path, space: Option<FreeSpace>) {
+        if let Purpose::Dump(Dump { folder: Some((entered, known)), .. }) = &mut self.purpose
+            && entered == folder
         {
-            known.bytes = bytes;
+            *known = space;
         }
     }
 }
@@ -116,38 +106,33 @@ pub(super) fn target_path(path: &str) -> Result<TargetPath, String> {
 }
 
 impl Dump {
-    /// Returns the free space in the folder that was entered last, in bytes, if it is known.
-    fn free_bytes(&self) -> Option<u64> {
-        self.free_space.as_ref()?.bytes
-    }
-
     /// Returns a warning if the dump is not expected to fit into the folder.
     pub(super) fn warning(&self, form: &Form) -> Option<String> {
-        let expected = match DumpKind::ALL[form.chosen(KIND)] {
-            DumpKind::Mini | DumpKind::Triage => SMALL_DUMP_BYTES,
-            DumpKind::Heap | DumpKind::Full => self.bytes,
-        };
-        let FreeSpace { folder, .. } = self.free_space.as_ref()?;
-        let free = self.free_bytes().filter(|free| *free < expected)?;
-        let folder = SafeText::new(&folder.to_string_lossy());
-        Some(format!(
-            "Only {} are free in {folder}: this dump will probably not fit. Choose another folder or a smaller type.",
-            Bytes(free)
-        ))
+        let (folder, space) = self.folder.as_ref()?;
+        let FreeSpace { bytes, is_memory } = space.filter(|space| space.bytes < self.usage.dump_bytes(DumpKind::ALL[form.chosen(KIND)]))?;
+        let (folder, bytes) = (SafeText::from_path(folder), Bytes(bytes));
+        Some(if is_memory {
+            format!(
+                "{folder} is in memory, of which the limit of the process leaves {bytes}: the kernel would kill it during this dump. Choose a folder on a disk or a smaller type."
+            )
+        } else {
+            format!("Only {bytes} are free in {folder}: this dump will probably not fit. Choose another folder or a smaller type.")
+        })
     }
 
     pub(super) fn effects(&self, form: &Form) -> Vec<String> {
-        let bytes = Bytes(self.bytes);
-        let seconds = Duration::from_secs(1 + self.bytes / WRITE_RATE);
-        let (time, size) = match DumpKind::ALL[form.chosen(KIND)] {
+        let kind = DumpKind::ALL[form.chosen(KIND)];
+        let bytes = self.usage.dump_bytes(kind);
+        let (seconds, bytes) = (Duration::from_secs(1 + bytes / WRITE_RATE), Bytes(bytes));
+        let (time, size) = match kind {
             DumpKind::Mini | DumpKind::Triage => ("about a second".to_owned(), "some megabytes".to_owned()),
             DumpKind::Heap => (format!("about {}", Age(seconds)), format!("about {bytes}")),
             DumpKind::Full => (format!("about {}", Age(seconds)), format!("{bytes} or more")),
         };
         let path = form.typed(PATH);
         let here = self.elsewhere.as_ref().map(|process| reachable_path(process, path.as_ref()));
-        let free = self.free_bytes().filter(|_| self.warning(form).is_none());
-        let free = free.map(|free| format!("; {} are free there", Bytes(free))).unwrap_or_default();
+        let free = self.folder.as_ref().and_then(|(_, space)| *space).filter(|_| self.warning(form).is_none());
+        let free = free.map(|free| format!("; {} are free there", Bytes(free.bytes))).unwrap_or_default();
         let place = here.map(|here| format!(" in its container; from here that is {}", here.display())).unwrap_or_default();
         let pressed_once =
             form.pressed_once.then(|| "The file will contain all its memory, secrets included. Press again to continue.".to_owned());

@@ -80,9 +80,9 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
                 form.rename(&proposed, &free);
             }
         }
-        Msg::FreeSpace { folder, bytes } => {
+        Msg::FreeSpace { folder, space } => {
             if let Some(Overlay::Form(form)) = state.dialog_mut() {
-                form.show_free_space(&folder, bytes);
+                form.show_free_space(&folder, space);
             }
         }
         Msg::FileProgress { ticket, bytes } => files::progress(state, ticket, bytes),

@@ -4,6 +4,8 @@ use std::fs::Metadata;
 use std::io;
 use std::path::Path;
 
+use crate::model::{FreeSpace, Limited};
+
 /// Inspects a file, following links.
 ///
 /// # Errors
@@ -12,10 +14,10 @@ pub fn inspect(path: &Path) -> io::Result<Metadata> {
     path.metadata()
 }
 
-/// Returns the free space on the file system of a folder, in bytes, as available to our user.
+/// Returns the free space on the file system of a folder. Memory limits exist only on Linux.
 ///
 /// # Errors
 /// Those of the system.
-pub fn free_space(folder: &Path) -> io::Result<u64> {
-    super::files::free_space(folder)
+pub fn free_space(folder: &Path, _: Option<Limited>) -> io::Result<FreeSpace> {
+    Ok(FreeSpace { bytes: super::files::free_space(folder)?, is_memory: false })
 }

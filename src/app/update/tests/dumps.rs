@@ -3,7 +3,7 @@
 use crate::app::test_app::{TestApp, process};
 use crate::app::{Effect, Msg, Overlay, Reply};
 use crate::ipc::{self, CommandCode, DumpFlags, DumpKind, DumpRequest, Failure, Hresult, PerfMapKind, RuntimeVersion, TargetPath};
-use crate::model::{Process, ProcessKey};
+use crate::model::{FreeSpace, Process, ProcessKey};
 
 #[test]
 fn dump_needs_confirmation_and_defaults_to_no() {
@@ -30,7 +30,9 @@ fn dump_needs_confirmation_and_defaults_to_no() {
 fn dump_dialog_compares_the_expected_size_with_the_free_space() {
     let mut app = TestApp::populated(120, 40);
     app.press("d");
-    let request = |folder: &str| Effect::FindFreeSpace { folder: folder.into(), here: folder.into() };
+    let key = ProcessKey { pid: 4242, started: 42_420 };
+    let request = |folder: &str| Effect::FindFreeSpace { key, folder: folder.into(), here: folder.into() };
+    let answer = |folder: &str, bytes, is_memory| Msg::FreeSpace { folder: folder.into(), space: Some(FreeSpace { bytes, is_memory }) };
     assert_eq!(app.take_effects(), [request("/tmp")]);
     let form = |app: &TestApp| {
         let Some(Overlay::Form(form)) = &app.state.overlay else { panic!("closed") };
@@ -46,7 +48,7 @@ fn dump_dialog_compares_the_expected_size_with_the_free_space() {
         (effects, warning)
     };
     assert!(!form(&app).0.contains("free") && form(&app).1.is_empty(), "not known yet");
-    app.send(Msg::FreeSpace { folder: "/tmp".into(), bytes: Some(20_000_000_000) });
+    app.send(answer("/tmp", 20_000_000_000, false));
     assert!(form(&app).0.contains("about 1.2 GB; 20.0 GB are free there."), "{:?}", form(&app));
     assert_eq!(form(&app).1, "");
     // Another folder is another request; the file's name is not.
@@ -54,15 +56,18 @@ fn dump_dialog_compares_the_expected_size_with_the_free_space() {
     let effects = app.take_effects();
     assert_eq!(effects.last(), Some(&request("/small")), "{effects:?}");
     assert!(!effects.contains(&request("/tmp")));
-    app.send(Msg::FreeSpace { folder: "/tmp".into(), bytes: Some(1) });
+    app.send(answer("/tmp", 1, false));
     assert_eq!(form(&app).1, "", "the answer about another folder");
-    app.send(Msg::FreeSpace { folder: "/small".into(), bytes: Some(20_000_000) });
+    app.send(answer("/small", 20_000_000, false));
     assert!(form(&app).1.starts_with("Only 20.0 MB are free in /small: this dump will probably not fit."), "{:?}", form(&app));
     assert!(!form(&app).0.contains("free"), "it is said once");
+    app.send(answer("/small", 20_000_000, true));
+    let killed = "/small is in memory, of which the limit of the process leaves 20.0 MB: the kernel would kill it during this dump.";
+    assert!(form(&app).1.starts_with(killed), "{:?}", form(&app));
     // A mini dump fits.
     app.press("⇤←");
     assert!(form(&app).0.contains("some megabytes; 20.0 MB are free there.") && form(&app).1.is_empty(), "{:?}", form(&app));
-    app.send(Msg::FreeSpace { folder: "/small".into(), bytes: None });
+    app.send(Msg::FreeSpace { folder: "/small".into(), space: None });
     assert!(!form(&app).0.contains("free"));
     app.take_effects();
     app.press("→y⏎");
