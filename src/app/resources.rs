@@ -145,13 +145,21 @@ impl ResourceHistory {
     /// Returns the finding for a GC heap close to its maximum size, with the ratio to the threshold.
     pub(super) fn heap_limit(&self, counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, Finding)> {
         let limit = self.latest()?.heap_limit?;
-        let used = generation_sizes(counters)? as u64;
+        let stats = &counters.stats;
+        let ratio = |value: Option<f64>, threshold| value.unwrap_or(0.0) / thresholds.of(threshold);
+        let collecting = ratio(stats.gc_time_percent, Threshold::GcTime).max(ratio(stats.collections[2], Threshold::Gen2Collections));
+        // The limit is one of committed memory, but a healthy heap also commits what it does not need.
+        let committed = latest(counters, "gc-committed").filter(|_| collecting > 1.0).unwrap_or(0.0) * MEGABYTE;
+        let used = generation_sizes(counters)?.max(committed) as u64;
         let heap = Limited { used, limit };
         // A larger heap has another limit, from a file that is not visible here.
         let heap = Some(heap).filter(|heap| heap.share() <= 1.05)?;
         let text = format!("GC heap {}, {} of its limit {}", Bytes(used), Percent(heap.share()), Bytes(limit));
         let finding = finding(Tab::Gc, text, "GCs free little, then allocations fail", "its history");
-        Some((heap.share() / thresholds.share(Threshold::HeapLimit), Finding { live: HEAP_ADVICE, ..finding }))
+        let excess = heap.share() / thresholds.share(Threshold::HeapLimit);
+        // It is the cause of the collections, which exceed their threshold by a little less.
+        let excess = if excess > 1.0 { excess.max(collecting * 1.01) } else { excess };
+        Some((excess, Finding { live: HEAP_ADVICE, ..finding }))
     }
 }
 
@@ -270,5 +278,17 @@ mod tests {
         assert_eq!(heap(100_000_000).as_deref(), Some("GC heap 90.0 MB, 90 % of its limit 100 MB"));
         assert_eq!(heap(106_000_000), None, "85 %");
         assert_eq!(heap(80_000_000), None, "that is not its limit");
+        let committed = |gc_percent| {
+            let mut counters = counters.clone();
+            let mut counter = counters.counters[0].clone();
+            (counter.name, counter.value) = ("gc-committed".to_owned(), Some(119.0));
+            counters.counters.push(counter);
+            counters.stats.gc_time_percent = Some(gc_percent);
+            let usage = ResourceUse { heap_limit: Some(120_000_000), ..ResourceUse::default() };
+            history(0, |_| usage, |_| 60.0).heap_limit(&counters, &Thresholds::default())
+        };
+        assert_eq!(text(committed(10.0)), None, "it need not use what it has committed");
+        assert_eq!(text(committed(50.0)).as_deref(), Some("GC heap 119 MB, 99 % of its limit 120 MB"));
+        assert!(committed(50.0).unwrap().0 > 5.0, "listed before the collections that it causes");
     }
 }

@@ -87,7 +87,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::net::fake_proc::{FakeProc, fake};
+    use crate::net::fake_proc::{Fake, FakeProc, fake};
 
     #[test]
     fn heap_limit_is_configured_or_a_share_of_the_memory_limit() {
@@ -112,7 +112,7 @@ mod tests {
     fn open_files_and_memory_are_read() {
         let place = FakeProc::new();
         let status = format!("{}Threads:\t37\nRssAnon:\t  2048 kB\nVmSwap:\t 1024 kB\n", fake(7).status);
-        place.add(&super::super::super::fake_proc::Fake { status, ..fake(7) });
+        place.add(&Fake { status, ..fake(7) });
         let folder = place.path("proc/7");
         fs::create_dir(folder.join("fd")).unwrap();
         let open = |range: std::ops::Range<u32>, target: &str| {

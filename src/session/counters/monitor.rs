@@ -24,8 +24,8 @@ const CHUNK: usize = 16 * 1024;
 /// interval.
 const PUBLISH_DELAY: Duration = Duration::from_millis(100);
 /// Limit on GC events, or on lock contention events, in bytes per second, and the number of consecutive intervals above it after which they
-/// are no longer recorded. Measured: 0.7 kB a collection (.NET 3.1), 1.1 kB (.NET 9), 70 bytes (.NET 10, which filters events); 0.6 kB a wait
-/// (.NET 9).
+/// are no longer recorded. Measured: 0.7 kB a collection (.NET 3.1), 1.1 kB (.NET 9), 70 bytes (.NET 10, which filters events) and 110 bytes for
+/// GCHeapStats; 0.6 kB a wait (.NET 9).
 const TOO_MANY: (f64, u32) = (64e3, 3);
 /// Number of intervals after which they are recorded again: a recording that samples threads suspends them this often, and may have ended.
 const RETRY_INTERVALS: u32 = 60;
