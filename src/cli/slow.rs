@@ -33,6 +33,8 @@ struct FoundCause {
     /// Multiple of the threshold: a problem from 1 on. Null if not measured.
     severity: Option<f64>,
     problem: bool,
+    #[serde(skip)]
+    may_be_problem: bool,
     text: SafeText,
     #[serde(skip)]
     title: &'static str,
@@ -45,6 +47,7 @@ impl SlowCauses {
             share: slowdown.share,
             severity: slowdown.severity,
             problem: slowdown.is_problem(),
+            may_be_problem: slowdown.may_be_problem(),
             text: SafeText::new(&slowdown.text),
             title: slowdown.cause.title(),
         };
@@ -71,6 +74,9 @@ impl SlowCauses {
         match self.causes.first().filter(|worst| worst.problem) {
             Some(worst) => writeln!(out, "Slow because of: {}", worst.title)?,
             None if self.causes.iter().all(|cause| cause.severity.is_none()) => writeln!(out, "Nothing was measured that shows a cause.")?,
+            None if self.causes.first().is_some_and(|first| first.may_be_problem) => {
+                writeln!(out, "Possibly slow because of: {}", self.causes[0].title)?;
+            }
             None => writeln!(out, "No cause stands out: nothing is above its threshold.")?,
         }
         writeln!(out, "\n{:>7}  {:<15}  FOUND", "SHARE", "CAUSE")?;

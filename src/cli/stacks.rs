@@ -10,6 +10,8 @@ use super::host::Host;
 use super::print;
 use super::target::{connect_managed, display_name, start_error};
 use crate::analysis::StackGroup;
+use crate::diagnosis::{may_be_lock, wait_of_stack};
+use crate::ipc::RuntimeVersion;
 use crate::model::{Counted, NativeAotGap, Process, SafeText};
 use crate::nettrace::ThreadId;
 use crate::session::{StacksError, ThreadStacks, Unfinished, thread_stacks};
@@ -28,6 +30,8 @@ struct Document {
 #[derive(Serialize)]
 struct Stack {
     threads: Vec<ThreadName>,
+    /// What all of the threads wait for; null if they run or that is unknown.
+    wait: Option<&'static str>,
     /// Leaf first.
     frames: Vec<SafeText>,
 }
@@ -41,11 +45,11 @@ struct ThreadName {
 
 pub(super) async fn run(host: &Host, target: &str, json: bool) -> Result<Exit, Failure> {
     let (process, client) = connect_managed(host, target, NativeAotGap::Samples).await?;
-    let ThreadStacks { groups, names, ended } = thread_stacks(&client).await.map_err(|error| match error {
+    let ThreadStacks { groups, names, waits, ended } = thread_stacks(&client).await.map_err(|error| match error {
         StacksError::Start(error) => start_error(error),
         error => anyhow::anyhow!("{}: {error}", display_name(&process)).into(),
     })?;
-    let document = document(&process, ended.is_ok(), groups, &names);
+    let document = document(&process, ended.is_ok(), groups, &names, &waits);
     print::document(json, &document, write_text)?;
     if let Err(why) = &ended {
         print::message(format_args!("some method names may be missing and are shown as addresses: {why}"));
@@ -54,13 +58,23 @@ pub(super) async fn run(host: &Host, target: &str, json: bool) -> Result<Exit, F
     Ok(if matches!(ended, Ok(()) | Err(Unfinished::Closed)) { Exit::Done } else { Exit::Failed })
 }
 
-fn document(process: &Process, complete: bool, groups: Vec<StackGroup>, names: &HashMap<u64, SafeText>) -> Document {
+fn document(
+    process: &Process,
+    complete: bool,
+    groups: Vec<StackGroup>,
+    names: &HashMap<u64, SafeText>,
+    waits: &HashMap<u64, &'static str>,
+) -> Document {
+    let runtime = process.runtime.as_ref().map(RuntimeVersion::major);
     let thread = |(id, _): (ThreadId, u64)| ThreadName { id: id.thread, name: id.in_process().and_then(|id| names.get(&id)).cloned() };
     let stack = |group: StackGroup| Stack {
+        wait: wait_of_stack(&group, group.common_wait(|thread| waits.get(&thread).copied()), runtime),
         frames: group.frames.iter().map(|frame| SafeText::new(frame)).collect(),
         threads: group.threads.into_iter().map(thread).collect(),
     };
-    let stacks: Vec<_> = groups.into_iter().map(stack).collect();
+    let mut stacks: Vec<_> = groups.into_iter().map(stack).collect();
+    // Threads that wait for locks may block one another.
+    stacks.sort_by_key(|stack| !may_be_lock(stack.wait));
     Document {
         pid: process.key.pid,
         name: process.name.clone(),
@@ -75,13 +89,18 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
     let threads_of = |count: usize| Counted(count as u64, "thread");
     let different = Counted(stacks.len() as u64, "stack");
     writeln!(out, "{name} ({pid}): {:#}, {different:#}. Waiting threads are included.", threads_of(*threads))?;
-    for Stack { threads, frames } in stacks {
+    let in_locks: usize = stacks.iter().filter(|stack| may_be_lock(stack.wait)).map(|stack| stack.threads.len()).sum();
+    if in_locks > 0 {
+        writeln!(out, "{:#} may wait for locks, in the stacks listed first.", threads_of(in_locks))?;
+    }
+    for Stack { threads, wait, frames } in stacks {
         let thread = |thread: &ThreadName| match &thread.name {
             Some(name) => format!("{} {name}", thread.id),
             None => thread.id.to_string(),
         };
         let names: Vec<_> = threads.iter().map(thread).collect();
-        writeln!(out, "\n{:#}: {}", threads_of(threads.len()), names.join(", "))?;
+        let wait = wait.map(|wait| format!(" ({wait})")).unwrap_or_default();
+        writeln!(out, "\n{:#}{wait}: {}", threads_of(threads.len()), names.join(", "))?;
         if frames.is_empty() {
             writeln!(out, "    (no managed code)")?;
         }
@@ -105,11 +124,11 @@ mod tests {
         };
         let names = HashMap::from_iter([(3, "Worker".into())]);
         let process = Process::new(crate::model::ProcessKey { pid: 7, started: 1 });
-        let document = document(&process, true, vec![group("0x10", &[1, 3]), group("0x20", &[2])], &names);
+        let waits = HashMap::from_iter([(1, "futex"), (3, "disk"), (2, "disk")]);
+        let document = document(&process, true, vec![group("0x10", &[1, 3]), group("0x20", &[2])], &names, &waits);
         let mut text = Vec::new();
         write_text(&mut text, &document).unwrap();
-        let expected =
-            " (7): 3 threads, 2 stacks. Waiting threads are included.\n\n2 threads: 1, 3 Worker\n    0x10\n\n1 thread: 2\n    0x20\n";
+        let expected = " (7): 3 threads, 2 stacks. Waiting threads are included.\n\n2 threads: 1, 3 Worker\n    0x10\n\n1 thread (disk): 2\n    0x20\n";
         assert_eq!(String::from_utf8(text).unwrap(), expected);
     }
 }

@@ -10,7 +10,7 @@ use crate::model::{Counted, Percent};
 
 /// Major versions of runtimes whose stacks do not show the method of a contended lock (seen in .NET 8 and 9; .NET Core 3.1 and .NET 10 show
 /// it).
-const VERSIONS_HIDING_LOCKS: Range<u32> = 5..10;
+pub(super) const VERSIONS_HIDING_LOCKS: Range<u32> = 5..10;
 /// Minimum share of the time for a thread to count as blocked all the time: the first samples arrive late.
 const MIN_STUCK_SHARE: f64 = 0.7;
 /// Minimum waiting time of a stuck thread, in nanoseconds.
@@ -26,6 +26,8 @@ impl Evidence<'_> {
         let share = self.thread_time().map(|time| (wait_ns / time).min(1.0));
         let severity = at_a_time / self.thresholds.of(Threshold::LockWaiters);
         let (of_locks, others): (Vec<_>, Vec<_>) = stuck_threads.into_iter().partition(|stuck| stuck.is_lock);
+        // No program intends to wait for a lock all the time.
+        let severity = if of_locks.is_empty() { severity } else { severity.max(1.0) };
         // A wait that may not be for a lock is not a problem in itself.
         let severity = if others.is_empty() { severity } else { severity.max(MAX_HARMLESS_SEVERITY) };
         let began = self.describe_contention(share, at_a_time);
@@ -74,10 +76,42 @@ impl Evidence<'_> {
 fn describe_stuck(of_locks: &[StuckThreads], others: &[StuckThreads]) -> Option<String> {
     let threads = |places: &[StuckThreads]| Counted(places.iter().map(|place| place.threads as u64).sum(), "thread");
     match (of_locks, others) {
-        ([first, ..], _) => Some(format!("{} waited for locks all the time; most in {}", threads(of_locks), first.method)),
-        ([], [first, ..]) => {
-            Some(format!("{} waited all the time, for a lock or in native code; most in {}", threads(others), first.method))
-        }
+        ([_, ..], _) => Some(format!("{} waited for locks all the time; {}", threads(of_locks), methods(of_locks))),
+        ([], [_, ..]) => Some(format!("{} waited all the time, for a lock or in native code; {}", threads(others), methods(others))),
         ([], []) => None,
+    }
+}
+
+/// Names the waiting methods: all of a few, as they may block one another.
+fn methods(places: &[StuckThreads]) -> String {
+    match places {
+        [one, other] => format!("in {} and {}", one.method, other.method),
+        [one, other, third] => format!("in {}, {} and {}", one.method, other.method, third.method),
+        _ => format!("most in {}", places.first().map_or("", |place| place.method.as_str())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_waiting_methods_are_all_named() {
+        let stuck = |methods: &[&str], is_lock| -> Vec<_> {
+            methods.iter().map(|method| StuckThreads { method: (*method).to_owned(), threads: 1, is_lock }).collect()
+        };
+        for (methods, expected) in [
+            (&["A.Pay"][..], "most in A.Pay"),
+            (&["A.Pay", "B.Audit"], "in A.Pay and B.Audit"),
+            (&["A.Pay", "B.Audit", "C.Report"], "in A.Pay, B.Audit and C.Report"),
+            (&["A.Pay", "B.Audit", "C.Report", "D.Close"], "most in A.Pay"),
+        ] {
+            let threads = Counted(methods.len() as u64, "thread");
+            let (in_locks, others) = (stuck(methods, true), stuck(methods, false));
+            assert_eq!(describe_stuck(&in_locks, &others), Some(format!("{threads} waited for locks all the time; {expected}")));
+            let hidden = format!("{threads} waited all the time, for a lock or in native code; {expected}");
+            assert_eq!(describe_stuck(&[], &others), Some(hidden));
+        }
+        assert_eq!(describe_stuck(&[], &[]), None);
     }
 }

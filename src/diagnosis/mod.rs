@@ -7,6 +7,7 @@ mod culprit;
 mod evidence;
 mod locks;
 mod source;
+mod stack_wait;
 #[cfg(test)]
 mod tests;
 mod thresholds;
@@ -16,8 +17,11 @@ use std::time::Duration;
 use crate::model::{CpuConstraints, RecordingAnalysis, ThreadUse};
 use crate::sorting::CompactSort;
 
+use evidence::MAX_HARMLESS_SEVERITY;
+
 pub use culprit::is_own;
 pub use source::Source;
+pub use stack_wait::{may_be_lock, wait_of_stack};
 pub use thresholds::{GROWING_COLLECTIONS, MIN_BUSY_CORES, MIN_CPU_WAITERS, MIN_THROTTLED_SHARE, Threshold, Thresholds};
 
 /// A possible cause of slowness.
@@ -104,6 +108,11 @@ impl Slowdown {
     /// Returns whether the threshold is reached.
     pub fn is_problem(&self) -> bool {
         self.severity.is_some_and(|severity| severity >= 1.0)
+    }
+
+    /// Returns whether it may be a problem, but the recording does not show that with certainty: threads are blocked, perhaps by a lock.
+    pub fn may_be_problem(&self) -> bool {
+        self.cause == Cause::Locks && self.severity.is_some_and(|severity| (MAX_HARMLESS_SEVERITY..1.0).contains(&severity))
     }
 }
 

@@ -32,6 +32,8 @@ pub struct ThreadStacks {
     pub groups: Vec<StackGroup>,
     /// Thread names by thread id.
     pub names: HashMap<u64, SafeText>,
+    /// What threads wait for in the kernel, by thread id: those for which it was the same before and after.
+    pub waits: HashMap<u64, &'static str>,
     /// Whether all method names were received.
     pub ended: Result<(), Unfinished>,
 }
@@ -60,6 +62,8 @@ pub enum StacksError {
 pub async fn thread_stacks(client: &Client) -> Result<ThreadStacks, StacksError> {
     let mut config = select(&["dotnet-sampled-thread-time"], &[""; 0], None)?.config;
     config.rundown = Rundown::AtLeast(NAME_KEYWORDS);
+    // The runtime suspends threads to sample them, which also is a wait in the kernel.
+    let waits_before = waits(client).await;
     let mut listener = Listener::start(client.clone(), &config, FirstPass::default(), MAX_STREAM_BYTES).await?;
     let began = Instant::now();
     while !listener.with_sink(|pass| pass.is_over) && !listener.is_over() && began.elapsed() < SAMPLE_TIMEOUT {
@@ -70,13 +74,21 @@ pub async fn thread_stacks(client: &Client) -> Result<ThreadStacks, StacksError>
     let names = tokio::task::spawn_blocking(move || reading.thread_names()).await.unwrap_or_default();
     let over = listener.is_over();
     let ended = listener.stop(StopLimit::RUNDOWN).await;
+    let mut waits = waits(client).await;
+    waits.retain(|thread, wait| waits_before.get(thread) == Some(wait));
     let groups = listener.with_sink(|pass| FirstPass::stacks(pass));
     match ended {
-        ended if groups.iter().any(|group| !group.threads.is_empty()) => Ok(ThreadStacks { groups, names, ended }),
+        ended if groups.iter().any(|group| !group.threads.is_empty()) => Ok(ThreadStacks { groups, names, waits, ended }),
         Err(why) => Err(StacksError::Ended(why)),
         Ok(()) if over => Err(StacksError::Ended(Unfinished::Closed)),
         Ok(()) => Err(StacksError::NoSamples),
     }
+}
+
+/// Returns what threads wait for in the kernel.
+async fn waits(client: &Client) -> HashMap<u64, &'static str> {
+    let client = client.clone();
+    tokio::task::spawn_blocking(move || client.thread_waits()).await.unwrap_or_default()
 }
 
 /// Accepts the samples of the sampler's first pass, for which it suspends all threads: one moment. The pass ends when a thread is sampled again.

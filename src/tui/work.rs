@@ -14,9 +14,9 @@ use crate::session;
 
 /// Converts sampled stacks for a tab.
 pub(super) fn stacks(sampled: session::ThreadStacks) -> Arc<Stacks> {
-    let session::ThreadStacks { groups, names, ended } = sampled;
+    let session::ThreadStacks { groups, names, waits, ended } = sampled;
     let trouble = ended.err().map(|why| format!("Some method names may be missing: {why}.").into());
-    Arc::new(Stacks { groups, names: names.into_iter().collect(), trouble })
+    Arc::new(Stacks { groups, names: names.into_iter().collect(), waits, trouble })
 }
 
 /// Sends a command that changes the process, with the contents of the file if it needs one.

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use foldhash::HashMap;
 
 use super::super::Origin;
-use super::Profile;
 use super::profile::ProfileFrame;
+use super::{Profile, StackGroup};
 use crate::nettrace::ThreadId;
 
 /// Why a thread waits for another one (on Linux: in a futex, which the runtime uses for all of these).
@@ -162,16 +162,35 @@ impl Profile {
 
     /// Returns the reason for which a thread with this stack waits; `None` if it has no methods.
     fn wait_reason(&self, node: u32) -> Option<WaitReason> {
-        let mut methods = self.frames_from(node).filter(|frame| frame.origin == Origin::Managed).take(CALLERS).peekable();
-        methods.peek()?;
-        let mut reasons = methods.map_while(|frame| reason_of(&frame.name));
-        // An idle thread waits for a signal of its own library, which is visible in its callers.
-        let Some(first) = reasons.next() else { return Some(WaitReason::Runtime) };
-        Some(reasons.fold(first, |reason, of_caller| match (reason, of_caller) {
-            (WaitReason::Signal | WaitReason::Sleep, WaitReason::Idle | WaitReason::Lock) => of_caller,
-            _ => reason,
-        }))
+        reason_in(self.frames_from(node).filter(|frame| frame.origin == Origin::Managed).map(|frame| frame.name.as_str()))
     }
+}
+
+impl StackGroup {
+    /// Returns the reason for which the threads wait, if they do; `None` if the stack has no methods.
+    pub fn wait_reason(&self) -> Option<WaitReason> {
+        reason_in(self.frames.iter().map(String::as_str))
+    }
+
+    /// Returns what all of the threads wait for, given what each waits for.
+    pub fn common_wait(&self, wait: impl Fn(u64) -> Option<&'static str>) -> Option<&'static str> {
+        let mut waits = self.threads.iter().map(|(thread, _)| wait(thread.in_process()?));
+        let first = waits.next()??;
+        waits.all(|wait| wait == Some(first)).then_some(first)
+    }
+}
+
+/// Returns the reason for which a thread in these methods waits, innermost first, if it does; `None` if there are none.
+fn reason_in<'a>(methods: impl Iterator<Item = &'a str>) -> Option<WaitReason> {
+    let mut methods = methods.take(CALLERS).peekable();
+    methods.peek()?;
+    let mut reasons = methods.map_while(reason_of);
+    // An idle thread waits for a signal of its own library, which is visible in its callers.
+    let Some(first) = reasons.next() else { return Some(WaitReason::Runtime) };
+    Some(reasons.fold(first, |reason, of_caller| match (reason, of_caller) {
+        (WaitReason::Signal | WaitReason::Sleep, WaitReason::Idle | WaitReason::Lock) => of_caller,
+        _ => reason,
+    }))
 }
 
 /// Returns the reason for which a method waits; `None` if it does not wait.

@@ -45,6 +45,9 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         (false, None) if all.iter().all(|slowdown| slowdown.severity.is_none()) => {
             vec![("Nothing was measured that shows a cause.".to_owned(), Role::Dim)]
         }
+        (false, None) if all.first().is_some_and(Slowdown::may_be_problem) => {
+            vec![("Possibly slow because of: ".to_owned(), Role::Text), (all[0].cause.title().to_owned(), Role::Warning)]
+        }
         (false, None) => vec![("No cause stands out: nothing is above its threshold.".to_owned(), Role::Good)],
     };
     if let Some(limit) = look.tracked.limit.filter(|_| look.tracked.is_stoppable()) {

@@ -1,5 +1,7 @@
 //! The stacks of all threads at one moment, with threads grouped by stack.
 
+use foldhash::HashMap;
+
 use super::cell::Cell;
 use super::list::{Fit, TabList, Table};
 use super::registry::{Descriptor, Shows};
@@ -10,7 +12,8 @@ use crate::app::details::Answer;
 use crate::app::pane::RowKind;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
-use crate::diagnosis::is_own;
+use crate::diagnosis::{is_own, may_be_lock, wait_of_stack};
+use crate::ipc::RuntimeVersion;
 use crate::model::{Count, SafeText};
 
 /// The stacks of all threads of a process.
@@ -20,6 +23,8 @@ pub struct Stacks {
     pub groups: Vec<StackGroup>,
     /// Thread names by thread id.
     pub names: Vec<(u64, SafeText)>,
+    /// What threads wait for in the kernel, by thread id.
+    pub waits: HashMap<u64, &'static str>,
     /// Why method names may be missing.
     pub trouble: Option<SafeText>,
 }
@@ -35,18 +40,33 @@ pub(super) const TAB: Descriptor = Descriptor {
 pub(super) fn view(state: &State) -> View<'_> {
     let stacks = state.details.stacks.get();
     let groups: &[StackGroup] = stacks.map_or(&[], |stacks| &stacks.groups);
-    let TabList { list, cursor, selected } = Table::new(groups.iter().collect(), |group: &&StackGroup| group.frames.join("\n"))
+    let runtime = state.selected().and_then(|row| row.process.runtime.as_ref()).map(RuntimeVersion::major);
+    let wait = move |group: &StackGroup| {
+        let kernel = stacks.and_then(|stacks| group.common_wait(|thread| stacks.waits.get(&thread).copied()));
+        wait_of_stack(group, kernel, runtime)
+    };
+    // Threads that wait for locks may block one another.
+    let (locks, others): (Vec<_>, Vec<_>) = groups.iter().partition(|group| may_be_lock(wait(group)));
+    let in_locks: usize = locks.iter().map(|group: &&StackGroup| group.threads.len()).sum();
+    let TabList { list, cursor, selected } = Table::new([locks, others].concat(), |group: &&StackGroup| group.frames.join("\n"))
         .column("THREADS", 7, Fit::Right, |group| Cell::new(Count(group.threads.len() as u64), Role::Strong))
+        .column("WAIT", 7, Fit::Left, move |group| match wait(group) {
+            Some(wait) => Cell::new(wait, if may_be_lock(Some(wait)) { Role::Warning } else { Role::Dim }),
+            None => Cell::new("", Role::Dim),
+        })
         .column("TOP FRAME", 0, Fit::Name, |group| match group.frames.first() {
             Some(frame) => Cell::new(frame, Role::Text),
             None => Cell::new("(no managed code)", Role::Dim),
         })
         .column("PROGRAM METHOD", 34, Fit::Name, |group| Cell::new(program_method(group).unwrap_or_default(), Role::Accent))
+        .shrinking_to(24)
         .place(state, Tab::Stacks);
     let threads: usize = groups.iter().map(|group| group.threads.len()).sum();
     let mut head = Vec::new();
     if let Some(stacks) = stacks {
-        head.push(Head::Figures(vec![Figure::new("threads", threads, Role::Strong), Figure::new("stacks", groups.len(), Role::Text)]));
+        let mut figures = vec![Figure::new("threads", threads, Role::Strong), Figure::new("stacks", groups.len(), Role::Text)];
+        figures.extend((in_locks > 0).then(|| Figure::new("waiting for locks", in_locks, Role::Warning)));
+        head.push(Head::Figures(figures));
         head.extend(stacks.trouble.as_deref().map(|trouble| Head::text(trouble, Role::Warning)));
     }
     View {

@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep};
 use super::{Cause, Client, ExchangeError};
 use crate::ipc::{CommandCode, Variable};
 use crate::model::{CpuLimit, ProcessKey, ResourceUse, SafeText, ThreadUse};
+use crate::net::perf::Wait;
 use crate::net::proc::{Proc, Threads};
 use crate::net::process_exit;
 
@@ -60,6 +61,13 @@ impl Client {
     pub fn thread_names(&self) -> HashMap<u64, SafeText> {
         let names = self.read(Proc::thread_names).into_iter().flatten();
         names.map(|(thread, name)| (thread, SafeText::from_bytes(&name))).collect()
+    }
+
+    /// Returns what the kernel shows that threads wait for, such as `futex` or `disk`, by thread id in its pid namespace. Running threads are not
+    /// included; empty without the permission to trace the process.
+    pub fn thread_waits(&self) -> HashMap<u64, &'static str> {
+        let waits = self.read(Proc::thread_waits).into_iter().flatten();
+        waits.filter_map(|(thread, function)| Some((thread, Wait::name_of(&function)?))).collect()
     }
 
     /// Returns the paths, as the process sees them, of the assemblies mapped into it, in order and at most `most`. Empty if /proc does not show

@@ -101,6 +101,11 @@ impl Wait {
         if *any { wait } else { Some(Self::Unknown) }
     }
 
+    /// Returns the name of what a thread waits for that sleeps in this kernel function, if it is known.
+    pub(in crate::net) fn name_of(function: &[u8]) -> Option<&'static str> {
+        Self::of(function).filter(|wait| *wait != Self::Other).map(Self::word)
+    }
+
     /// Classifies a thread sleeping in this kernel function; `None` without a function: it does not sleep, or the function is not visible.
     fn of(function: &[u8]) -> Option<Self> {
         let function = SYSTEM_CALLS.iter().find_map(|prefix| function.strip_prefix(prefix.as_bytes())).unwrap_or(function);

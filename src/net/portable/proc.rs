@@ -177,6 +177,11 @@ impl Proc {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// Waits of threads: not available through any safe interface.
+    pub(crate) fn thread_waits(&self, _: u32) -> io::Result<Vec<(u64, Vec<u8>)>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Returns the non-idle time of all processors together since boot.
     pub(crate) fn machine_busy(&self) -> io::Result<Duration> {
         if self.is_real() { system::machine_busy() } else { Err(io::ErrorKind::Unsupported.into()) }

@@ -234,6 +234,13 @@ impl Proc {
         })
     }
 
+    /// Returns the kernel functions that threads sleep in, by thread ID in the innermost pid namespace.
+    pub(crate) fn thread_waits(&self, pid: u32) -> io::Result<Vec<(u64, Vec<u8>)>> {
+        self.map_threads(pid, MAX_THREADS, |tid, folder| {
+            Some((self.identity_of(folder, tid).ok()?.ns_pid.into(), self.wait_channel(pid, tid).ok()?))
+        })
+    }
+
     /// Returns at most `most` thread IDs, in our pid namespace.
     pub(crate) fn thread_ids(&self, pid: u32, most: usize) -> io::Result<Vec<u32>> {
         self.map_threads(pid, most, |tid, _| Some(tid))

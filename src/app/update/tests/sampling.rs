@@ -192,7 +192,7 @@ fn threads_show_their_latest_known_top_frame() {
     let ticket =
         app.take_effects().iter().find_map(|effect| if let Effect::SampleStacks { ticket, .. } = effect { Some(*ticket) } else { None });
     let group = StackGroup { frames: vec!["Shop.Wait".to_owned()], samples: SampleCount::default(), threads: vec![(ThreadId::of(77), 1)] };
-    let stacks = Stacks { groups: vec![group], names: Vec::new(), trouble: None };
+    let stacks = Stacks { groups: vec![group], names: Vec::new(), waits: Default::default(), trouble: None };
     app.send(Msg::Stacks { ticket: ticket.unwrap(), result: Ok(Arc::new(stacks)) });
     app.wait(5000);
     assert_eq!(frames(&app).last(), Some(&(77, "Shop.Wait".to_owned(), 5)));

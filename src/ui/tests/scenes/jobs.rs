@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use foldhash::HashMap;
+
 use crate::analysis::{SampleCount, StackGroup, ThreadId};
 use crate::app::tabs::Stacks;
 use crate::app::test_app::{TestApp, walked_heap};
@@ -117,6 +119,7 @@ pub(super) fn stacks(width: u16, height: u16) -> TestApp {
     let locked = ["System.Threading.Monitor.Enter_Slowpath", order[0], order[1], order[2]];
     let groups = vec![group(&locked, 3, &[11, 12, 15]), group(&order, 0, &[13]), group(&[], 0, &[4242])];
     let names = vec![(11, ".NET TP Worker".into()), (12, ".NET TP Worker".into()), (13, "pricing".into())];
-    app.send(Msg::Stacks { ticket, result: Ok(Arc::new(Stacks { groups, names, trouble: None })) });
+    let waits = HashMap::from_iter([(13, "io")]);
+    app.send(Msg::Stacks { ticket, result: Ok(Arc::new(Stacks { groups, names, waits, trouble: None })) });
     app
 }
