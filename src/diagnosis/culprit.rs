@@ -10,6 +10,8 @@ pub(super) struct Culprit {
     without_application_ns: u64,
     /// The application method closest to the leaf for most of that time.
     pub(super) method: Option<String>,
+    /// The library method that it calls for most of its own time.
+    pub(super) calls: Option<String>,
 }
 
 impl Culprit {
@@ -26,21 +28,39 @@ impl Culprit {
         // For each node, the nearest application method, and whether it is beneath a selected frame; parents have smaller indexes than their
         // children.
         let mut nearest: Vec<(Option<&str>, bool)> = vec![(None, false); nodes];
+        // The library method that the nearest application method calls.
+        let mut called: Vec<Option<&str>> = vec![None; nodes];
         let mut by_method = foldhash::HashMap::<Option<&str>, u64>::default();
+        let mut by_call = foldhash::HashMap::<(&str, &str), u64>::default();
         for node in 1..nodes as u32 {
             let frame = profile.frame_of(node);
             let (above, inside) = nearest[profile.parent(node) as usize];
             let own = frame.filter(|frame| is_own_frame(frame)).map(|frame| frame.name.as_str());
             let inside = inside || frame.is_some_and(is);
             nearest[node as usize] = (own.or(above), inside);
+            let call_above = called[profile.parent(node) as usize];
+            let library = frame.filter(|frame| frame.is_known() && frame.origin == Origin::Managed && above.is_some());
+            let call = if own.is_some() { None } else { call_above.or_else(|| library.map(|frame| frame.name.as_str())) };
+            called[node as usize] = call;
             if inside {
+                if let (Some(method), Some(call)) = (own.or(above), call) {
+                    let sum = by_call.entry((method, call)).or_default();
+                    *sum = sum.saturating_add(time(counts.own_of(node)));
+                }
                 let sum = by_method.entry(own.or(above)).or_default();
                 *sum = sum.saturating_add(time(counts.own_of(node)));
             }
         }
         let named = by_method.iter().filter_map(|(name, time)| Some(((*name)?, *time)));
         let most = named.filter(|(_, time)| *time > 0).max_by_key(|(name, time)| (*time, std::cmp::Reverse(*name)));
+        let calls = most.and_then(|(method, all)| {
+            let of_method = by_call.iter().filter(|((caller, _), _)| *caller == method);
+            let (call, time) =
+                of_method.map(|((_, call), time)| (*call, *time)).max_by_key(|(call, time)| (*time, std::cmp::Reverse(*call)))?;
+            (time > all / 2).then(|| call.to_owned())
+        });
         Self {
+            calls,
             total: by_method.values().fold(0, |sum, time| sum.saturating_add(*time)),
             without_application_ns: by_method.get(&None).copied().unwrap_or(0),
             method: most.map(|(name, _)| name.to_owned()),
@@ -85,4 +105,36 @@ pub fn is_own(method: &str) -> bool {
     // Code without names yet is represented by its address, or by its file in brackets.
     const LIBRARY: [&str; 8] = ["System.", "Microsoft.", "Windows.", "Internal.", "Interop", "dynamicClass", "0x", "["];
     !is_logger(method) && !LIBRARY.iter().any(|start| method.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::{CpuSamples, CpuStack, NativeFunction, SampleFilter, Symbols, ThreadId};
+
+    /// The time of each stack, innermost method first, and the method called for most of the time.
+    #[test]
+    fn library_method_with_most_of_the_time_is_named() {
+        let matches = "System.Text.RegularExpressions.Regex.IsMatch";
+        let names = ["App.Check", matches, "System.Text.RegularExpressions.Regex.Scan", "System.String.Concat"];
+        let [check, is_match, scan, concat] = [100, 200, 300, 400];
+        for (stacks, expected) in [
+            (&[(&[scan, is_match, check][..], 600), (&[check], 300), (&[concat, check], 100)][..], Some(matches)),
+            (&[(&[is_match, check], 400), (&[check], 300), (&[concat, check], 300)], None),
+            (&[(&[check], 900)], None),
+        ] {
+            let (mut samples, mut symbols) = (CpuSamples::of_waits(), Symbols::default());
+            for (user, time) in stacks {
+                samples.add_time(&CpuStack { thread: ThreadId::of(7), at: 0, kernel: &[], user, missing: None }, *time);
+            }
+            for address in samples.addresses().into_iter().filter(|address| *address > 0) {
+                let nearest = names.iter().zip([check, is_match, scan, concat]).min_by_key(|(_, start)| start.abs_diff(address));
+                let name = nearest.map_or("", |(name, _)| name);
+                symbols.add_native(&NativeFunction { address, start: address, size: 1, name, image: "", origin: Origin::Managed });
+            }
+            let profile = samples.profile(&symbols);
+            let culprit = Culprit::of(&profile.count(SampleFilter::ALL), SampleCount::all_ns);
+            assert_eq!((culprit.method.as_deref(), culprit.calls.as_deref()), (Some("App.Check"), expected));
+        }
+    }
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::analysis::{Collection, Layer, OperationSnapshot, Origin, SampleCount, SampleFilter};
 use crate::clr::payload::GcType;
-use crate::model::{Bytes, Count, CountRate, Counted, CpuUse, Nanoseconds, Percent};
+use crate::model::{Bytes, Count, CountRate, Counted, CpuUse, Nanoseconds, Percent, ThreadUse};
 
 /// Share of CPU time spent throwing exceptions that counts as high.
 const DISPATCH_SHARE: f64 = 0.2;
@@ -18,6 +18,8 @@ const MANAGED_DISPATCH_VERSION: u32 = 9;
 const LOGGING_SHARE: f64 = 0.3;
 /// Share of the time with a starved pool that counts as high.
 const STARVED_SHARE: f64 = 0.05;
+/// Prefix of the names of threads that sample other threads and send events (.NET 6 and later).
+const RECORDING_THREADS: &str = ".NET EventPipe";
 /// Interval at which the pool checks for starvation (.NET runtime, `GateActivitiesPeriodMs`), in nanoseconds.
 const STARVATION_CHECK_NS: f64 = 0.5e9;
 /// Maximum severity of a cause that is not a problem in itself, whatever its share.
@@ -70,7 +72,10 @@ impl Evidence<'_> {
         let own = Culprit::of(&counts, |samples| samples.running_ns);
         let text = match own.method {
             // A nearly idle process has no hot method.
-            Some(method) if cores >= MIN_BUSY_CORES => format!("{} of one core is used; most of it in {method}.", Percent(cores)),
+            Some(method) if cores >= MIN_BUSY_CORES => {
+                let calls = own.calls.map(|call| format!(", which calls {call}")).unwrap_or_default();
+                format!("{} of one core is used; most of it in {method}{calls}.", Percent(cores))
+            }
             _ => format!("{} of one core is used.", Percent(cores)),
         };
         // High CPU usage may be intended: any other problem is more severe.
@@ -78,7 +83,8 @@ impl Evidence<'_> {
     }
 
     fn cpu_wait(&self) -> Result<Found, String> {
-        let cpu = self.cpu_use();
+        // Threads that only work for the recording are not slow for any other reason.
+        let cpu = self.cpu_use_of(|thread| !thread.name.starts_with(RECORDING_THREADS));
         let ((cores, waiting), share) = cpu
             .cores()
             .zip(cpu.waiting())
@@ -279,13 +285,18 @@ impl Evidence<'_> {
         Ok((Some(share), share * MAX_HARMLESS_SEVERITY, text))
     }
 
-    /// Returns the CPU usage of the threads, as measured by the kernel.
+    /// Returns the CPU usage of all threads, as measured by the kernel.
     fn cpu_use(&self) -> CpuUse {
-        let times = self.threads.iter().filter_map(|thread| thread.runnable);
+        self.cpu_use_of(|_| true)
+    }
+
+    /// Returns the CPU usage of some threads.
+    fn cpu_use_of(&self, is_counted: impl Fn(&ThreadUse) -> bool) -> CpuUse {
+        let threads = || self.threads.iter().filter(|thread| is_counted(thread));
         CpuUse {
             span: self.elapsed,
-            cpu: (!self.threads.is_empty()).then(|| self.threads.iter().map(|thread| thread.cpu).sum()),
-            runnable: self.threads.iter().any(|thread| thread.runnable.is_some()).then(|| times.sum()),
+            cpu: (!self.threads.is_empty()).then(|| threads().map(|thread| thread.cpu).sum()),
+            runnable: threads().any(|thread| thread.runnable.is_some()).then(|| threads().filter_map(|thread| thread.runnable).sum()),
             constraints: self.cpu_constraints,
         }
     }
