@@ -33,6 +33,7 @@ mod live;
 mod logs;
 mod methods;
 mod names;
+mod pending_async;
 mod ranking;
 mod rates;
 mod recent;
@@ -76,6 +77,7 @@ pub use methods::{
     CallNode, CallSite, Counts, CpuSamples, CpuStack, MethodCount, MethodTime, Methods, MethodsSnapshot, MissingFrames, Profile,
     ProfileFrame, Rounds, SampleCount, SampleFilter, StackGroup, StuckThreads, ThreadCpu, ThreadSamples, TypeStacks, WaitReason, Waits,
 };
+pub use pending_async::PendingAsync;
 pub use rates::{Gap, RateSnapshot};
 pub use recent::{EventName, RecentSnapshot, SingleEvent};
 pub use recorded_cpu::{RecordedCpuTime, ThreadTimes};

@@ -13,7 +13,7 @@ use super::host::Host;
 use super::interrupt::{interrupted, interruptible};
 use super::print;
 use super::target::{connect_managed, display_name, start_error};
-use crate::analysis::{self, HeapSnapshot, HeapType, PathStep, RetainedType, Retention};
+use crate::analysis::{self, HeapSnapshot, HeapType, PathStep, PendingAsync, RetainedType, Retention};
 use crate::export::HeapDump;
 use crate::model::{Bytes, Counted, NativeAotGap, Process, SafeText, check_heap_file};
 use crate::net::client::Client;
@@ -30,6 +30,12 @@ struct Document {
     complete: bool,
     /// Reasons why the figures may be wrong; empty if everything adds up.
     problems: Vec<String>,
+    /// Async methods that have not completed, with the number of their calls, descending.
+    pending_async: Vec<PendingMethod>,
+    /// Number of waits for a `SemaphoreSlim`.
+    semaphore_waits: u64,
+    #[serde(skip)]
+    pending_text: Option<SafeText>,
     types: Vec<Type>,
     /// Totals of the types that are not listed.
     others: Others,
@@ -41,6 +47,12 @@ struct Document {
     paths: Option<Vec<PathsOf>>,
     /// The file with the object graph, if one was requested.
     file: Option<SafeText>,
+}
+
+#[derive(Serialize)]
+struct PendingMethod {
+    name: SafeText,
+    calls: u64,
 }
 
 #[derive(Serialize)]
@@ -238,7 +250,11 @@ fn document(heap: &HeapSnapshot, retention: Option<&Retention>, retained: bool, 
         let wanted = all.iter().filter(|(named, _)| is_wanted(&named.name));
         wanted.filter_map(|(named, of)| Some(paths_of(named, of.as_ref()?))).collect()
     });
+    let pending = PendingAsync::of(&heap.types);
     Document {
+        pending_text: pending.describe().map(|text| SafeText::new(&text)),
+        pending_async: pending.methods.iter().map(|(name, calls)| PendingMethod { name: SafeText::new(name), calls: *calls }).collect(),
+        semaphore_waits: pending.semaphore_waits,
         objects: heap.objects,
         bytes: heap.bytes,
         references: heap.references,
@@ -277,7 +293,7 @@ fn paths_of(named: &HeapType, of: &RetainedType) -> PathsOf {
 }
 
 fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
-    let Document { objects, bytes, references, types, others, paths, .. } = document;
+    let Document { objects, bytes, references, pending_text, types, others, paths, .. } = document;
     let has_retained = types.iter().any(|named| named.retained_bytes.is_some());
     let column = |retained: Option<u64>| match retained {
         Some(bytes) => format!("{bytes:>12} "),
@@ -285,7 +301,11 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
         None => String::new(),
     };
     let (all, references) = (Counted(*objects, "object"), Counted(*references, "reference"));
-    writeln!(out, "{all:#}, {} ({bytes} bytes), {references:#}\n", Bytes(*bytes))?;
+    writeln!(out, "{all:#}, {} ({bytes} bytes), {references:#}", Bytes(*bytes))?;
+    if let Some(pending) = pending_text {
+        writeln!(out, "{pending}")?;
+    }
+    writeln!(out)?;
     let title = if has_retained { format!("{:>12} ", "RETAINED") } else { String::new() };
     writeln!(out, "{title}{:>12} {:>10}  TYPE", "BYTES", "OBJECTS")?;
     for Type { name, module, objects, bytes, retained_bytes } in types {

@@ -149,3 +149,18 @@ fn heap_command_shows_retained_sizes_and_paths() {
         assert!(program.is_alive() && program.answers(), "{runtime}");
     });
 }
+
+/// No thread runs them, so that no stack shows them.
+#[test]
+fn heap_names_pending_async_methods() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.carry_out("suspend 23");
+        let heap = Invocation::new(["heap", &program.pid().to_string(), "--yes", "--json"]).run().json();
+        let first = &heap["pending_async"][0];
+        assert_eq!(json!([first["name"], first["calls"], heap["semaphore_waits"]]), json!(["Known.Suspend", 23, 23]), "{runtime}");
+        let mut screen = dashboard(Invocation::new(["--watch", "never"]), runtime.name_of("known"), &program);
+        walk(&screen, "pending async methods: 23 Known.Suspend; 23 waits for a SemaphoreSlim");
+        screen.quit();
+    });
+}

@@ -18,6 +18,7 @@
 //   open N MS        opens a file N times, MS milliseconds apart
 //   allocate N MS    allocates 10 MB of native memory N times, MS milliseconds apart
 //   finalize N       N times: drops an object whose finalizer waits forever, and does a full collection
+//   suspend N        N calls of an async method that wait for a SemaphoreSlim forever; does not wait for them
 //   fragment N       keeps every 20th of N objects of 100 kB, and does a full collection
 //   spend MS         at least MS milliseconds of work: 70 % of it in Seventy, 20 % in Twenty, 10 % in Ten. Before "done", prints "spent" and the
 //                    wall time of each of the three in milliseconds
@@ -344,15 +345,22 @@ public static class Known {
 
   [MethodImpl(MethodImplOptions.NoInlining)] static void Drop() { new Blocked(); }
 
-  static void Fragment(int count) {
-    var all = new List<byte[]>();
+  static readonly SemaphoreSlim Never = new SemaphoreSlim(0);
+
+  static async Task Suspend() { await Never.WaitAsync(); }
+
+  [MethodImpl(MethodImplOptions.NoInlining)] static void KeepSome(int count) {
+    var all = new byte[count][];
     for (int i = 0; i < count; i++) {
-      all.Add(new byte[100000]);
+      all[i] = new byte[100000];
       // Untouched memory is not resident.
       new Random(i).NextBytes(all[i]);
+      if (i % 20 == 0) Kept.Add(all[i]);
     }
-    for (int i = 0; i < count; i++) if (i % 20 == 0) Kept.Add(all[i]);
-    all = null;
+  }
+
+  static void Fragment(int count) {
+    KeepSome(count);
     GC.Collect();
   }
 
@@ -390,6 +398,7 @@ public static class Known {
         case "open": Repeat(number, int.Parse(words[2]), () => Kept.Add(File.OpenRead(typeof(Known).Assembly.Location))); break;
         case "allocate": Repeat(number, int.Parse(words[2]), AllocateNative); break;
         case "finalize": Repeat(number, 200, () => { Drop(); GC.Collect(); }); break;
+        case "suspend": for (int i = 0; i < number; i++) Kept.Add(Suspend()); break;
         case "fragment": Fragment(number); break;
         case "hold": Hold(number); break;
         case "deep": Deep(number, int.Parse(words[2])); break;

@@ -5,7 +5,7 @@ use super::cell::Cell;
 use super::list::{Fit, TabList, Table};
 use super::registry::{Descriptor, Shows};
 use super::view::{Figure, Head, Line, Role, Side, View};
-use crate::analysis::{HeapAmount, HeapChange, HeapType, PathStep, RetainedType, growth};
+use crate::analysis::{HeapAmount, HeapChange, HeapType, PathStep, PendingAsync, RetainedType, growth};
 use crate::app::action::{
     Action, Context, ENTER, Entry,
     Run::{Do, Emit},
@@ -132,7 +132,9 @@ fn head(found: &WalkedHeap) -> Vec<Head> {
     ];
     let interrupted = (!heap.is_finished).then(|| "the heap walk was interrupted: the figures are incomplete".to_owned());
     let problems = heap.problems.iter().map(ToString::to_string).chain(interrupted).chain(found.trouble.as_ref().map(ToString::to_string));
-    std::iter::once(Head::Figures(figures)).chain(problems.map(|problem| Head::text(problem, Role::Warning))).collect()
+    let pending = PendingAsync::of(&heap.types).describe().map(|text| Head::text(text, Role::Text));
+    let problems = problems.map(|problem| Head::text(problem, Role::Warning));
+    std::iter::once(Head::Figures(figures)).chain(pending).chain(problems).collect()
 }
 
 fn id(name: &str, module: &str) -> String {
