@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use super::action::KeyMap;
-use super::list::{Columns, Sort};
+use super::list::Columns;
+use super::sort::Sort;
 use crate::diagnosis::Thresholds;
 use crate::model::{OutputName, SafeText, TraceFile};
 

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use super::call_tree::Expanded;
 use super::cursor::{Cursor, Neighbor, Step};
 use super::sampling::Sampling;
+use super::sort::{Direction, Sort};
 use super::state::State;
-use super::tabs::{Column, Direction, EventsView, HeapView, Tab, View};
+use super::tabs::{Column, EventsView, HeapView, Tab, View};
 use super::type_tree::TypeTree;
 use crate::analysis::Filter;
 use crate::model::{RecordingAnalysis, sanitize};
@@ -15,7 +16,7 @@ use crate::model::{RecordingAnalysis, sanitize};
 pub struct Views {
     filters: [Filter; Tab::ALL.len()],
     /// Sort order by tab; `None` for the tab's own order.
-    sorts: [Option<TabSort>; Tab::ALL.len()],
+    sorts: [Option<Sort<&'static str>>; Tab::ALL.len()],
     pub sampling: Sampling,
     pub events: EventsView,
     pub heap: HeapView,
@@ -27,12 +28,6 @@ pub struct Views {
     /// Providers and meters whose counters are collapsed.
     pub(super) collapsed_counters: BTreeSet<String>,
     pub(super) selections: [RowSelection; Tab::ALL.len()],
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TabSort {
-    pub column: &'static str,
-    pub direction: Direction,
 }
 
 /// A selection that follows its row when rows before it are added or removed.
@@ -50,7 +45,7 @@ impl Views {
     }
 
     /// Returns the sort order of a tab's list.
-    pub fn sort(&self, tab: Tab) -> Option<TabSort> {
+    pub fn sort(&self, tab: Tab) -> Option<Sort<&'static str>> {
         self.sorts[tab as usize]
     }
 
@@ -146,21 +141,21 @@ impl State {
             (None, Neighbor::Next) => 0,
         };
         if let Some(column) = columns.get(next) {
-            self.views.sorts[self.tab as usize] = Some(TabSort { column: column.title, direction: column.first_direction() });
+            self.views.sorts[self.tab as usize] = Some(Sort { column: column.title, direction: column.first_direction() });
         }
     }
 
     /// Reverses the sort order of the open tab's list.
     pub(in crate::app) fn reverse_tab_sort(&mut self) {
         let sorted =
-            self.sortable().into_iter().find_map(|column| Some(TabSort { column: column.title, direction: column.sorted?.reversed() }));
+            self.sortable().into_iter().find_map(|column| Some(Sort { column: column.title, direction: column.sorted?.reversed() }));
         self.views.sorts[self.tab as usize] = sorted.or(self.views.sorts[self.tab as usize]);
     }
 
     /// Sorts the open tab's list by a column, or reverses the order if it is already sorted by it.
     pub(in crate::app) fn sort_tab_by(&mut self, column: &Column) {
         let direction = column.sorted.map_or(column.first_direction(), Direction::reversed);
-        self.views.sorts[self.tab as usize] = Some(TabSort { column: column.title, direction });
+        self.views.sorts[self.tab as usize] = Some(Sort { column: column.title, direction });
     }
 
     /// Returns the label and text of the selection in the open tab, for the copy menu.

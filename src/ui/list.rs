@@ -6,8 +6,8 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::analysis::Filter;
-use crate::app::tabs::{Cell, Column, Direction, Fit, List, Role, Sign, joined};
-use crate::app::{Branch, Cursor, ScrollBar};
+use crate::app::tabs::{Cell, Column, Fit, List, Role, Sign, joined};
+use crate::app::{Branch, Cursor, Direction, ScrollBar};
 
 use super::canvas::{Canvas, width};
 use super::theme::Theme;

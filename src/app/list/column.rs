@@ -9,6 +9,7 @@ use crate::model::{Contact, Process, RunState};
 
 use super::Row;
 use crate::app::listed::listed;
+use crate::app::sort::Direction;
 
 listed! {
 /// A column of the process table. All are in screen order, as numbered by the digit keys.
@@ -140,9 +141,10 @@ impl Column {
         self.is_watched() || matches!(self, Self::Pid | Self::Cpu | Self::Memory | Self::Threads | Self::Uptime)
     }
 
-    /// Returns whether the default order is descending.
-    pub fn is_descending_first(self) -> bool {
-        self.is_watched() || matches!(self, Self::Cpu | Self::Memory | Self::Threads | Self::State)
+    /// Returns the default direction.
+    pub fn first_direction(self) -> Direction {
+        let is_descending = self.is_watched() || matches!(self, Self::Cpu | Self::Memory | Self::Threads | Self::State);
+        if is_descending { Direction::Descending } else { Direction::Ascending }
     }
 
     /// Returns whether the column applies to watched processes only.

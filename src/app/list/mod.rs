@@ -9,7 +9,6 @@ mod table;
 mod tree;
 mod trend;
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -19,6 +18,7 @@ pub use table::ProcessTable;
 pub use trend::Trend;
 
 use super::cursor::Cursor;
+use super::sort::Sort;
 use super::watches::WatchStatus;
 use crate::analysis::Filter;
 use crate::model::{Process, ProcessKey};
@@ -28,44 +28,6 @@ use crate::sorting::CompactSort;
 const NEW_DURATION: Duration = Duration::from_millis(1500);
 /// How long the dimmed row of an exited process remains.
 const EXITED_DURATION: Duration = Duration::from_secs(3);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sort {
-    pub column: Column,
-    pub descending: bool,
-}
-
-impl Default for Sort {
-    fn default() -> Self {
-        Self { column: Column::Cpu, descending: true }
-    }
-}
-
-impl Sort {
-    /// Parses a column name with an optional direction if it is not the default: `cpu`, `name:desc`.
-    ///
-    /// # Errors
-    /// A sentence that describes the problem.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let (name, direction) = text.split_once(':').map_or((text, None), |(name, direction)| (name, Some(direction)));
-        let column = Column::named(name)?;
-        let descending = match direction {
-            None => column.is_descending_first(),
-            Some("asc") => false,
-            Some("desc") => true,
-            Some(other) => return Err(format!("unknown direction '{}': expected asc or desc", other.escape_debug())),
-        };
-        Ok(Self { column, descending })
-    }
-
-    /// Unknown values come last in either direction. Ties are broken by PID, so that equal rows never swap places.
-    fn compare(self, a: &Row, b: &Row) -> Ordering {
-        let order = self.column.compare(a, b);
-        let order = if self.descending { order.reverse() } else { order };
-        let unknown = self.column.is_unknown(a).cmp(&self.column.is_unknown(b));
-        unknown.then(order).then_with(|| a.process.key.cmp(&b.process.key))
-    }
-}
 
 #[derive(Default)]
 pub struct ProcessList {
@@ -271,8 +233,8 @@ impl ProcessList {
 
     /// Sorts by a column in its default direction; if already sorted by it, reverses the direction.
     pub(super) fn sort_by(&mut self, column: Column) {
-        let descending = if self.sort.column == column { !self.sort.descending } else { column.is_descending_first() };
-        self.sort = Sort { column, descending };
+        let direction = if self.sort.column == column { self.sort.direction.reversed() } else { column.first_direction() };
+        self.sort = Sort { column, direction };
         self.rebuild();
     }
 
@@ -308,7 +270,7 @@ impl ProcessList {
 
     /// Reverses the sort order.
     pub(super) fn reverse(&mut self) {
-        self.sort.descending = !self.sort.descending;
+        self.sort.direction = self.sort.direction.reversed();
         self.rebuild();
     }
 
@@ -355,7 +317,12 @@ impl ProcessList {
         // An ended process whose details are being read may no longer match.
         let is_shown = |row: &Row| row.passes(filter) || row.exited_at.is_some() && *kept == Some(row.process.key);
         order.extend(rows.iter().enumerate().filter_map(|(index, row)| is_shown(row).then_some(index)));
-        order.compact_sort_by(|&a, &b| sort.compare(&rows[a], &rows[b]));
+        order.compact_sort_by(|&a, &b| {
+            let (a, b) = (&rows[a], &rows[b]);
+            // Ties are broken by PID, so that equal rows never swap places.
+            let order = sort.direction.order(sort.column.compare(a, b), [a, b].map(|row| sort.column.is_unknown(row)));
+            order.then_with(|| a.process.key.cmp(&b.process.key))
+        });
         if self.is_tree {
             *order = tree::order(rows, order);
         } else {

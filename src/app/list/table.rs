@@ -12,7 +12,7 @@ use crate::app::health::HealthIssue;
 use crate::app::layout::{ListLayout, Slot};
 use crate::app::options::{AutoWatch, Options};
 use crate::app::state::State;
-use crate::app::tabs::{self, Cell, Direction, Fit, List, Role, Sign};
+use crate::app::tabs::{self, Cell, Fit, List, Role, Sign};
 use crate::model::{Age, Bytes, Count, Process};
 
 /// Maximum number of indented tree levels.
@@ -63,7 +63,6 @@ impl State {
 impl List for ProcessTable<'_> {
     fn columns(&self) -> Vec<tabs::Column> {
         let sort = self.state.list.sort();
-        let direction = if sort.descending { Direction::Descending } else { Direction::Ascending };
         let heading = |(part, slot): &(Part, Slot)| {
             let (title, fit) = match part {
                 // In the narrowest terminals, the state is shown by signs only.
@@ -75,7 +74,7 @@ impl List for ProcessTable<'_> {
                 }
                 Part::Trend => ("", Fit::Left),
             };
-            let sorted = (*part == Part::Fact(sort.column)).then_some(direction);
+            let sorted = (*part == Part::Fact(sort.column)).then_some(sort.direction);
             tabs::Column {
                 title,
                 width: slot.width,

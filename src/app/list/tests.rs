@@ -1,9 +1,12 @@
+use std::cmp::Ordering;
+
 use proptest::prelude::*;
 
 use super::*;
 use crate::analysis::RuntimeStats;
 use crate::app::layout::tests::INPUT;
 use crate::app::layout::{Layout, LayoutInput};
+use crate::app::sort::Direction;
 use crate::app::test_app::{process, sample_processes};
 use crate::model::{Contact, Usage};
 
@@ -38,18 +41,18 @@ fn list_sorts_by_every_column_in_both_directions() {
         if list.sort().column != column {
             list.sort_by(column);
         }
-        assert_eq!(list.sort().descending, column.is_descending_first());
+        assert_eq!(list.sort().direction, column.first_direction());
         // Unknown values come last in either direction.
         let ordered = |list: &ProcessList| {
             let rows: Vec<_> = list.order.iter().map(|&index| &list.rows[index]).collect();
             let (known, unknown) = rows.split_at(rows.partition_point(|row| !column.is_unknown(row)));
             let pairs: Vec<_> = known.windows(2).map(|pair| column.compare(pair[0], pair[1])).collect();
-            let wrong = if list.sort().descending { Ordering::Less } else { Ordering::Greater };
+            let wrong = if list.sort().direction == Direction::Descending { Ordering::Less } else { Ordering::Greater };
             !pairs.contains(&wrong) && !known.is_empty() && unknown.iter().all(|row| column.is_unknown(row))
         };
         assert!(ordered(&list), "{column:?}");
         list.sort_by(column);
-        assert_ne!(list.sort().descending, column.is_descending_first());
+        assert_ne!(list.sort().direction, column.first_direction());
         assert!(ordered(&list), "{column:?}");
     }
 }
@@ -59,7 +62,7 @@ fn unknown_values_are_last_in_either_direction() {
     let mut processes = sample_processes();
     processes[0] = Process { runtime: None, contact: Contact::Unknown, usage: Usage::default(), ..processes[0].clone() };
     for column in [Column::Runtime, Column::Cpu, Column::Memory, Column::Threads] {
-        let mut list = ProcessList::new("", Sort { column, descending: true });
+        let mut list = ProcessList::new("", Sort { column, direction: Direction::Descending });
         list.replace(processes.clone(), Duration::ZERO);
         assert_eq!(names(&list).last(), Some(&"OrderService"), "{column:?}");
         list.reverse();
@@ -201,9 +204,9 @@ fn column_and_sort_options_are_parsed() {
     assert_eq!(Columns::parse(&Columns::default().to_string()), Ok(Columns::default()));
     let columns = Columns::parse("name, CPU,gc").unwrap();
     assert_eq!(columns.listed(), [Column::Name, Column::Cpu, Column::GcTime]);
-    assert_eq!(Sort::parse("rss"), Ok(Sort { column: Column::Memory, descending: true }));
-    assert_eq!(Sort::parse("name"), Ok(Sort { column: Column::Name, descending: false }));
-    assert_eq!(Sort::parse("cpu:asc"), Ok(Sort { column: Column::Cpu, descending: false }));
+    assert_eq!(Sort::parse("rss"), Ok(Sort { column: Column::Memory, direction: Direction::Descending }));
+    assert_eq!(Sort::parse("name"), Ok(Sort { column: Column::Name, direction: Direction::Ascending }));
+    assert_eq!(Sort::parse("cpu:asc"), Ok(Sort { column: Column::Cpu, direction: Direction::Ascending }));
     for (text, wrong) in [
         ("pid,nme", "unknown column 'nme': expected one of pid,name,runtime,"),
         ("", "unknown column ''"),

@@ -5,11 +5,11 @@ use std::cmp::Ordering;
 use std::fmt::Display;
 use std::time::Duration;
 
-use super::list::Direction;
 use super::view::{Role, Sign};
 use crate::analysis::ThreadId;
 use crate::app::action::Key;
 use crate::app::call_tree::Branch;
+use crate::app::sort::Direction;
 use crate::model::{ByteRate, Bytes, Count, CountRate, Nanoseconds, Percent, SafeText, Stopwatch};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -113,12 +113,8 @@ pub(super) enum SortKey {
 
 impl SortKey {
     pub(super) fn compare(&self, other: &Self, direction: Direction) -> Ordering {
-        let unknown = (*self == Self::Unknown).cmp(&(*other == Self::Unknown));
-        let order = self.partial_cmp(other).unwrap_or(Ordering::Equal);
-        unknown.then(match direction {
-            Direction::Ascending => order,
-            Direction::Descending => order.reverse(),
-        })
+        let ascending = self.partial_cmp(other).unwrap_or(Ordering::Equal);
+        direction.order(ascending, [self, other].map(|key| *key == Self::Unknown))
     }
 }
 

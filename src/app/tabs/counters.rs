@@ -1,7 +1,7 @@
 //! Counters and meters published by the process and its libraries, from a watch or a recording.
 
 use super::cell::{Cell, SortKey};
-use super::list::{Direction, Fit, Rows, Table};
+use super::list::{Fit, Rows, Table};
 use super::overview::{Graph, histogram, rates};
 use super::quantity::{SECONDS, bytes, duration, is_bytes, plain, quantity};
 use super::registry::{Descriptor, Recorded, Shows};
@@ -13,11 +13,11 @@ use crate::app::action::{
     char, details, places, ready_if, status,
 };
 use crate::app::pane::RowKind;
+use crate::app::sort::{Direction, Sort};
 use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::app::text::width;
 use crate::app::update::watching;
-use crate::app::views::TabSort;
 use crate::app::watches::Watch;
 use crate::model::{Count, Counted, Number};
 use crate::sorting::CompactSort;
@@ -30,7 +30,7 @@ const COLUMNS: [&str; 2] = ["COUNTER", "PROVIDER"];
 
 /// The columns by which the counters of each provider can be sorted.
 const SORTABLE: [&str; 3] = ["COUNTER", "VALUE", "CHANGE"];
-const BY_NAME: TabSort = TabSort { column: SORTABLE[0], direction: Direction::Ascending };
+const BY_NAME: Sort<&str> = Sort { column: SORTABLE[0], direction: Direction::Ascending };
 
 /// A line of the list.
 #[derive(Debug, Clone, Copy)]
@@ -143,7 +143,7 @@ fn heading(watch: &Watch) -> Vec<Line> {
     lines
 }
 
-fn rows(lines: Vec<CounterLine<'_>>, sort: Option<TabSort>) -> Rows<'_> {
+fn rows<'a>(lines: Vec<CounterLine<'a>>, sort: Option<Sort<&'static str>>) -> Rows<'a> {
     Table::new(lines, CounterLine::id)
         .column(COLUMNS[0], 0, Fit::Left, |line| match line {
             CounterLine::Group { name, count, collapsed } => {

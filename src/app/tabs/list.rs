@@ -7,9 +7,9 @@ use super::geometry::column_slots;
 use super::view::View;
 use crate::analysis::{Field, Filter, name_rank};
 use crate::app::cursor::Cursor;
+use crate::app::sort::{Direction, Sort};
 use crate::app::state::State;
 use crate::app::tabs::Tab;
-use crate::app::views::TabSort;
 use crate::sorting::CompactSort;
 
 /// The alignment of text in a column, and how it is shortened if it does not fit.
@@ -40,23 +40,6 @@ pub struct Column {
     pub sorted: Option<Direction>,
     /// Whether the list can be sorted by this column.
     pub sortable: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// Smallest first.
-    Ascending,
-    /// Largest first.
-    Descending,
-}
-
-impl Direction {
-    pub(in crate::app) fn reversed(self) -> Self {
-        match self {
-            Self::Ascending => Self::Descending,
-            Self::Descending => Self::Ascending,
-        }
-    }
 }
 
 impl Column {
@@ -143,7 +126,7 @@ impl<'a, T: 'a> Table<'a, T> {
     }
 
     /// Makes the list sortable by these columns; the caller sorts the rows.
-    pub(super) fn sortable_by(mut self, titles: &[&str], sort: TabSort) -> Self {
+    pub(super) fn sortable_by(mut self, titles: &[&str], sort: Sort<&str>) -> Self {
         for (column, _) in &mut self.columns {
             column.sortable = titles.contains(&column.title);
             column.sorted = (column.sortable && column.title == sort.column).then_some(sort.direction);
@@ -152,7 +135,7 @@ impl<'a, T: 'a> Table<'a, T> {
     }
 
     /// Makes the list sortable by every titled column whose cells have a sort key, and applies the sort order of a tab.
-    fn sort(&mut self, sort: Option<TabSort>) {
+    fn sort(&mut self, sort: Option<Sort<&str>>) {
         let first = self.rows.first();
         for (column, cell) in &mut self.columns {
             let is_picture = first.is_some_and(|row| matches!(cell(row), Cell::Bars(..) | Cell::Meter(_)));

@@ -39,7 +39,7 @@ pub use geometry::{Geometry, last_piece};
 pub use heap::HeapView;
 pub use jobs::phase_badge;
 pub(in crate::app) use list::Table;
-pub use list::{Column, Direction, Fit, List, Rows};
+pub use list::{Column, Fit, List, Rows};
 pub use look::Look;
 pub use overview::{Graph, LABEL_WIDTH, Layer, MIN_GRAPH_WIDTH, Mark, Overview, OverviewLayout};
 pub use registry::Tab;

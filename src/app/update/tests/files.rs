@@ -1,6 +1,6 @@
 use crate::app::action::Context;
 use crate::app::test_app::{TestApp, contents, options, recording, sample_processes, trace_file};
-use crate::app::{Column, Effect, Focus, Msg, Options, Overlay, Pick, RowKind, Sort, Tab, Ticket};
+use crate::app::{Column, Direction, Effect, Focus, Msg, Options, Overlay, Pick, RowKind, Sort, Tab, Ticket};
 use crate::model::{FileKind, Outcome, Phase, Span, StoppedBy};
 use crate::ui::tests::analysis::{empty, scripted};
 use crate::ui::tests::scenes::opened;
@@ -14,7 +14,7 @@ pub(super) fn read_request(app: &mut TestApp) -> (Ticket, Option<Span>) {
 
 #[test]
 fn files_are_read_at_startup() {
-    let by_name = Sort { column: Column::Name, descending: false };
+    let by_name = Sort { column: Column::Name, direction: Direction::Ascending };
     for sort in [Sort::default(), by_name] {
         let app = TestApp::with(Options { files: vec![trace_file("/x/b"), trace_file("/x/a")], sort, ..options() }, 120, 40);
         assert_eq!(app.selected_name(), "a", "{sort:?}");

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::app::action::Status;
 use crate::app::test_app::{TestApp, options, published, recording, sample_processes};
-use crate::app::{AutoWatch, Column, Effect, Msg, Options, Sort, Ticket};
+use crate::app::{AutoWatch, Column, Direction, Effect, Msg, Options, Sort, Ticket};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Contact, Phase, Process, ProcessKey, Recording, RunState};
 
@@ -102,7 +102,7 @@ fn the_selected_process_is_watched_after_a_second() {
 #[test]
 fn the_table_is_not_sorted_by_a_hidden_column() {
     for (watch, column) in [(AutoWatch::Never, Column::Cpu), (AutoWatch::Selected, Column::Cpu), (AutoWatch::All, Column::Heap)] {
-        let sort = Sort { column: Column::Heap, descending: true };
+        let sort = Sort { column: Column::Heap, direction: Direction::Descending };
         let mut app = TestApp::with(Options { watch, sort, ..options() }, 120, 40);
         app.send(Msg::Processes(sample_processes()));
         assert_eq!(app.state.list.sort().column, column, "{watch:?}");
