@@ -163,7 +163,7 @@ impl State {
         if are_first && self.list.sort().column != Column::Name {
             self.list.sort_by(Column::Name);
         }
-        (self.tab, self.focus) = (Tab::Trace, Focus::Detail);
+        self.open_tab(Tab::Trace);
     }
 
     /// Opens one more recorded file, instead of showing processes. A file that is already open is selected.
@@ -176,7 +176,7 @@ impl State {
         if !self.files.iter().any(|file| file.facts.path == path) {
             self.open_files(vec![facts]);
         }
-        (self.tab, self.focus) = (Tab::Trace, Focus::Detail);
+        self.open_tab(Tab::Trace);
         if let Some(file) = self.files.iter().find(|file| file.facts.path == path) {
             self.list.set_filter("");
             self.list.select(file.key);
@@ -305,6 +305,11 @@ impl State {
             Some(pending) => pending.iter().any(|process| process.key == key),
             None => self.list.find(key).is_some_and(|row| row.exited_at.is_none()),
         }
+    }
+
+    /// Shows a tab, with the focus.
+    pub(super) fn open_tab(&mut self, tab: Tab) {
+        (self.tab, self.focus) = (tab, Focus::Detail);
     }
 
     pub(super) fn next_ticket(&mut self) -> Ticket {

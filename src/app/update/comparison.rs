@@ -2,7 +2,7 @@
 
 use crate::app::comparison::{ComparedRange, Comparison};
 use crate::app::dialog::FileUse;
-use crate::app::{Answer, Effect, Focus, State, Tab, Ticket, files};
+use crate::app::{Answer, Effect, State, Tab, Ticket, files};
 use crate::model::{FileContents, ProcessKey, SafeText, TraceFile};
 
 /// The key under which the other file is read; no row has it.
@@ -30,7 +30,7 @@ pub(super) fn begin(state: &mut State, file: Option<&TraceFile>) -> Vec<Effect> 
     };
     state.comparison = Some(comparison);
     state.views.select_first(Tab::Compare);
-    (state.tab, state.focus) = (Tab::Compare, Focus::Detail);
+    state.open_tab(Tab::Compare);
     effects
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::app::dialog::{Form, Overlay, Subject};
 use crate::app::heaps::WalkedHeap;
 use crate::app::toast::Level;
-use crate::app::{Effect, Focus, JobKind, JobResult, State, Tab, Ticket};
+use crate::app::{Effect, JobKind, JobResult, State, Tab, Ticket};
 use crate::model::{SafeText, TraceFile};
 
 use super::{files, panes, replies, submit};
@@ -24,7 +24,7 @@ pub(in crate::app) fn toggle(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     if state.tab != Tab::Heap {
-        (state.tab, state.focus) = (Tab::Heap, Focus::Detail);
+        state.open_tab(Tab::Heap);
         return Vec::new();
     }
     let subject = state.selected_subject();
@@ -39,7 +39,7 @@ pub(super) fn begin(state: &mut State, subject: Subject) -> Vec<Effect> {
     let key = subject.key;
     let ticket = submit::begin(state, subject.clone(), JobKind::HeapWalk);
     state.heaps.begin(subject, ticket);
-    (state.tab, state.focus) = (Tab::Heap, Focus::Detail);
+    state.open_tab(Tab::Heap);
     vec![Effect::WalkHeap { key, ticket }]
 }
 

@@ -92,10 +92,7 @@ fn click(state: &mut State, x: u16, y: u16) -> Vec<Effect> {
                 state.list.select_place(place);
             }
         }
-        ScreenTarget::Tab(tab) => {
-            state.focus = Focus::Detail;
-            state.tab = tab;
-        }
+        ScreenTarget::Tab(tab) => state.open_tab(tab),
         ScreenTarget::Detail => {
             state.focus = Focus::Detail;
             click_detail(state, x, y);

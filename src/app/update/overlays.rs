@@ -8,7 +8,6 @@ use crate::app::action::{Action, TABLE};
 use crate::app::cursor::{Neighbor, Step};
 use crate::app::dialog::{Field, Found, Overlay, Pick, Reader, picked_profiles};
 use crate::app::mode::{Line, LinePurpose};
-use crate::app::pane::Focus;
 use crate::app::{Effect, OutputView, State, Ticket};
 use crate::clr::SLOW_PROFILE;
 use crate::model::{SafeText, TraceOptions};
@@ -41,7 +40,7 @@ pub(in crate::app) fn accept(state: &mut State) -> Vec<Effect> {
         Pick::Palette(palette) => match palette.found.get(picked) {
             Some(Found::Action(index)) => keys::perform(state, TABLE[*index].action, None),
             Some(Found::Tab(tab)) => {
-                (state.tab, state.focus) = (*tab, Focus::Detail);
+                state.open_tab(*tab);
                 Vec::new()
             }
             Some(Found::Profile(profile)) => {

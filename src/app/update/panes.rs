@@ -101,7 +101,7 @@ pub(in crate::app) fn reveal(state: &mut State) {
 }
 
 pub(in crate::app) fn environment(state: &mut State) {
-    (state.tab, state.focus) = (Tab::Environment, Focus::Detail);
+    state.open_tab(Tab::Environment);
     // Requested explicitly, so there is no need to wait until the selection settles.
     state.details.settles_at = None;
 }
@@ -110,7 +110,7 @@ pub(in crate::app) fn environment(state: &mut State) {
 pub(in crate::app) fn stacks(state: &mut State) -> Vec<Effect> {
     let Some(key) = state.list.selected() else { return Vec::new() };
     let ticket = state.next_ticket();
-    (state.tab, state.focus) = (Tab::Stacks, Focus::Detail);
+    state.open_tab(Tab::Stacks);
     state.details.stacks = Answer::Requested(ticket);
     vec![Effect::SampleStacks { key, ticket }]
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::app::dialog::Subject;
 use crate::app::toast::Level;
-use crate::app::{Effect, Focus, State, Tab, Ticket, TrackedRecording};
+use crate::app::{Effect, State, Tab, Ticket, TrackedRecording};
 use crate::clr::SLOW_PROFILE;
 use crate::model::{Recording, RecordingId, Scheduling, TraceOptions};
 
@@ -59,7 +59,7 @@ pub(in crate::app) fn why_slow(state: &mut State) -> Vec<Effect> {
         effects = start_trace(state, subject, options);
         state.last_profiles = usual;
     }
-    (state.tab, state.focus) = (Tab::Slowdown, Focus::Detail);
+    state.open_tab(Tab::Slowdown);
     effects
 }
 
