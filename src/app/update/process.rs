@@ -11,35 +11,26 @@ use crate::model::{Recording, RecordingId, Scheduling, TraceOptions};
 
 /// Stops the recording of the selected process, or starts one. A tab that shows the contents of recordings stays open.
 pub(in crate::app) fn toggle_trace(state: &mut State) -> Vec<Effect> {
-    let tab = state.tab;
-    let effects = start_or_stop(state);
-    if tab.is_analysis() {
-        state.tab = tab;
-    }
-    effects
-}
-
-fn start_or_stop(state: &mut State) -> Vec<Effect> {
     let Some(subject) = state.selected_subject() else { return Vec::new() };
     let shown = state.shown_recording().filter(|tracked| tracked.is_stoppable()).map(|tracked| tracked.value.id);
     let newest = || state.recordings.all().iter().rev().find(|tracked| tracked.value.key == subject.key && tracked.is_stoppable());
-    match shown.or_else(|| newest().map(|tracked| tracked.value.id)) {
-        Some(id) => stop_trace(state, id),
+    let effect = match shown.or_else(|| newest().map(|tracked| tracked.value.id)) {
+        Some(id) => stop(state, id),
         None => {
             let options = TraceOptions::of_profiles(&state.last_profiles);
-            start_trace(state, subject, options)
+            record(state, subject, options)
         }
+    };
+    if !state.tab.is_analysis() {
+        state.tab = Tab::Trace;
     }
+    vec![effect]
 }
 
-/// Records the profiles of the open tab, which stays open.
+/// Records the profiles of the open tab.
 pub(in crate::app) fn record_tab(state: &mut State) -> Vec<Effect> {
-    let Some(subject) = state.selected_subject() else { return Vec::new() };
-    let (tab, usual) = (state.tab, state.last_profiles.clone());
-    let options = TraceOptions::of_profiles(&state.profiles_of_tab(tab));
-    let effects = start_trace(state, subject, options);
-    (state.tab, state.last_profiles) = (tab, usual);
-    effects
+    let options = TraceOptions::of_profiles(&state.profiles_of_tab(state.tab));
+    state.selected_subject().map(|subject| record(state, subject, options)).into_iter().collect()
 }
 
 /// Duration of a recording that investigates why a process is slow.
@@ -54,17 +45,23 @@ pub(in crate::app) fn why_slow(state: &mut State) -> Vec<Effect> {
     if running.is_some() {
         state.chosen_recording = running;
     } else if !state.shows_files() {
-        let usual = state.last_profiles.clone();
         let options = TraceOptions { duration: Some(SLOWDOWN_DURATION), ..TraceOptions::of_profiles(&[SLOW_PROFILE.to_owned()]) };
-        effects = start_trace(state, subject, options);
-        state.last_profiles = usual;
+        effects.push(record(state, subject, options));
     }
     state.open_tab(Tab::Slowdown);
     effects
 }
 
-/// Starts to record a process.
+/// Starts to record a process with options chosen by the user, and shows the recording.
 pub(in crate::app) fn start_trace(state: &mut State, subject: Subject, options: TraceOptions) -> Vec<Effect> {
+    if !options.profiles.is_empty() {
+        state.last_profiles.clone_from(&options.profiles);
+    }
+    state.tab = Tab::Trace;
+    vec![record(state, subject, options)]
+}
+
+fn record(state: &mut State, subject: Subject, options: TraceOptions) -> Effect {
     let id = state.recordings.next_id();
     let what = options.profiles.iter().chain(&options.providers).cloned().collect();
     let kernel = options.user_events().ok().flatten().map(|(_, kernel)| kernel);
@@ -72,10 +69,6 @@ pub(in crate::app) fn start_trace(state: &mut State, subject: Subject, options: 
     let recording = Recording { kernel, scheduling, ..Recording::starting(id, subject.key, subject.name, what, PathBuf::new()) };
     state.recordings.begin(recording, options.duration, state.now.elapsed);
     state.chosen_recording = Some(id);
-    state.tab = Tab::Trace;
-    if !options.profiles.is_empty() {
-        state.last_profiles.clone_from(&options.profiles);
-    }
     if options.flight.is_some() {
         // A file name from the options applies to the first recording only. Later ones are written next to it.
         let next_to = options.file.as_ref().and_then(|file| file.parent()).filter(|folder| !folder.as_os_str().is_empty());
@@ -83,13 +76,12 @@ pub(in crate::app) fn start_trace(state: &mut State, subject: Subject, options: 
         state.flight_options.push((id, TraceOptions { file: None, folder, ..options.clone() }));
     }
     mark_recordings(state);
-    vec![Effect::StartTrace { id, key: subject.key, options: Box::new(options) }]
+    Effect::StartTrace { id, key: subject.key, options: Box::new(options) }
 }
 
-fn stop_trace(state: &mut State, id: RecordingId) -> Vec<Effect> {
+fn stop(state: &mut State, id: RecordingId) -> Effect {
     state.recordings.stop(id);
-    state.tab = Tab::Trace;
-    vec![Effect::StopTrace { id }]
+    Effect::StopTrace { id }
 }
 
 /// Saves the shown flight recording. A new one starts before the old one ends, so that no events are missed.
@@ -100,7 +92,7 @@ pub(in crate::app) fn save(state: &mut State) -> Vec<Effect> {
     let (_, options) = state.flight_options.swap_remove(at);
     state.notify(Level::Info, format!("{subject}: saving the flight recording; the recorder continues."));
     let mut effects = start_trace(state, subject, options);
-    effects.extend(stop_trace(state, id));
+    effects.push(stop(state, id));
     effects
 }
 
