@@ -260,11 +260,6 @@ impl State {
         }
     }
 
-    /// Returns the open dialog, even if the help covers it.
-    pub(super) fn dialog_mut(&mut self) -> Option<&mut Overlay> {
-        self.overlay.as_mut().and_then(Overlay::beneath_help)
-    }
-
     pub fn selected(&self) -> Option<&Row> {
         self.list.selected_row()
     }

@@ -5,11 +5,10 @@ mod keymap;
 pub(in crate::app) mod places;
 pub(in crate::app) mod status;
 mod table;
-mod view_status;
 
 use self::places::PANES;
 use super::cursor::Step;
-use super::dialog::{Form, Overlay};
+use super::dialog::Form;
 use super::effect::Effect;
 use super::files::OpenFile;
 use super::listed::listed;
@@ -22,9 +21,8 @@ pub(super) use key::{BACKSPACE, ENTER, char};
 pub use keymap::{KeyConflict, KeyMap};
 pub use places::{Context, Places};
 pub use status::Status;
-pub(super) use status::{attach, ready_if};
+pub(super) use status::{attach, ready_if, recorded};
 pub use table::{TABLE, entry};
-pub(super) use view_status::recorded;
 
 listed! {
 /// A user action, described by the help text of its entry in the table.
@@ -214,11 +212,7 @@ impl Entry {
             (Run::Digit(run), Some(digit)) => run(state, digit as usize),
             (Run::Digit(_), None) => {}
             (Run::Move(step), _) => panes::step(state, step),
-            (Run::InForm(change), _) => {
-                if let Some(Overlay::Form(form)) = &mut state.overlay {
-                    change(form);
-                }
-            }
+            (Run::InForm(change), _) => state.form_mut().into_iter().for_each(change),
             (Run::InFile(change), _) => state.open_file_mut().into_iter().for_each(change),
         }
         Vec::new()
@@ -241,7 +235,7 @@ macro_rules! groups {
 groups!(acts: Process, table: Table, details: Details, moves: Move, program: Program, dialogs: Dialogs);
 
 const fn files(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, run: Run) -> Entry {
-    Entry { group: Group::Files, ..program(action, keys, label, help, PANES, run) }.when(view_status::has_range)
+    Entry { group: Group::Files, ..program(action, keys, label, help, PANES, run) }.when(status::has_range)
 }
 
 impl Entry {

@@ -1,7 +1,7 @@
 //! Which actions are possible now, and the reasons why others are not.
 
 use crate::app::details::Answer;
-use crate::app::dialog::{Change, Overlay, Pick};
+use crate::app::dialog::{Change, Form, Overlay, Pick};
 use crate::app::heaps::ProcessHeap;
 use crate::app::list::Row;
 use crate::app::toast::Level;
@@ -232,11 +232,6 @@ pub(super) fn change(state: &State, change: Change) -> Status {
     })
 }
 
-/// Allowed for all versions: the initial environment takes the place of one that a runtime does not report.
-pub(super) fn environment(state: &State) -> Status {
-    of_process(state, |_| None)
-}
-
 pub(super) fn selected(state: &State) -> Status {
     ready_if(state.selected().is_some())
 }
@@ -260,6 +255,35 @@ pub(super) fn record_tab(state: &State) -> Status {
 
 pub(super) fn pause(state: &State) -> Status {
     ready_if(!state.shows_files())
+}
+
+pub(super) fn sortable(state: &State) -> Status {
+    ready_if(state.is_sortable())
+}
+
+pub(in crate::app) fn recorded(state: &State) -> Status {
+    ready_if(state.analysis().is_some())
+}
+
+pub(super) fn has_range(state: &State) -> Status {
+    ready_if(state.open_file().is_some_and(|file| file.end.is_some()))
+}
+
+pub(super) fn comparable(state: &State) -> Status {
+    if state.row_kind() == RowKind::File(FileKind::Heap) { walked_heap(state) } else { has_range(state) }
+}
+
+pub(super) fn choose(state: &State) -> Status {
+    ready_if(state.form().is_some_and(Form::can_choose))
+}
+
+/// Without fields, Enter already presses the button.
+pub(super) fn start(state: &State) -> Status {
+    ready_if(state.form().is_some_and(|form| !form.questions.is_empty()))
+}
+
+pub(super) fn copy_command(state: &State) -> Status {
+    ready_if(state.form().and_then(Form::command_line).is_some())
 }
 
 impl Action {

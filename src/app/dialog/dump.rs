@@ -70,7 +70,7 @@ impl Form {
         Ok(DumpRequest { path, kind: DumpKind::ALL[self.chosen(KIND)], flags })
     }
 
-    /// Requests the free space in the folder of a dump, unless it was requested before.
+    /// Requests the free space in the folder of a dump, unless it is that of the last request.
     pub(in crate::app) fn request_free_space(&mut self) -> Option<Effect> {
         let path = target_path(self.typed(PATH)).ok().filter(|_| matches!(self.purpose, Purpose::Dump(_)))?;
         let key = self.subject.as_ref()?.key;

@@ -25,8 +25,8 @@ mod words;
 use std::fmt;
 
 use crate::analysis::Filter;
-use crate::app::OutputView;
 use crate::app::help::Help;
+use crate::app::{OutputView, State};
 use crate::model::{Process, ProcessKey, Recording, SafeText, TraceFile};
 
 pub use chooser::Chooser;
@@ -139,6 +139,26 @@ impl Overlay {
             Self::Form(form) => form.subject.as_ref(),
             Self::Help(help) => help.beneath.as_ref().and_then(|beneath| beneath.subject()),
             Self::Messages(_) | Self::Output(_) | Self::List(_, Pick::Palette(_) | Pick::Copy(_) | Pick::Files(..)) => None,
+        }
+    }
+}
+
+impl State {
+    /// Returns the open form, unless something covers it.
+    pub(super) fn form(&self) -> Option<&Form> {
+        if let Some(Overlay::Form(form)) = &self.overlay { Some(form) } else { None }
+    }
+
+    pub(super) fn form_mut(&mut self) -> Option<&mut Form> {
+        if let Some(Overlay::Form(form)) = &mut self.overlay { Some(form) } else { None }
+    }
+
+    /// Returns the open form, even if the help or a list of values covers it.
+    pub(super) fn covered_form_mut(&mut self) -> Option<&mut Form> {
+        match self.overlay.as_mut().and_then(Overlay::beneath_help)? {
+            Overlay::Form(form) => Some(form),
+            Overlay::List(_, Pick::Values(chooser)) => Some(&mut chooser.form),
+            _ => None,
         }
     }
 }

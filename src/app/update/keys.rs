@@ -30,7 +30,7 @@ pub(in crate::app) fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
             }
             // As in some shells, Right accepts the suggested completion.
             if event.code == KeyCode::Right
-                && let Some(Overlay::Form(form)) = &mut state.overlay
+                && let Some(form) = state.form_mut()
                 && form.complete()
             {
                 return Vec::new();
@@ -95,7 +95,7 @@ fn typed(state: &mut State) {
         let (purpose, text) = (*purpose, input.value().to_owned());
         return apply(state, purpose, &text);
     }
-    if let Some(Overlay::Form(form)) = &mut state.overlay {
+    if let Some(form) = state.form_mut() {
         return form.reset_confirmation();
     }
     // The contents of the palette depend on the context below it.

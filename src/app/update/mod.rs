@@ -17,7 +17,7 @@ mod time;
 pub(super) mod watching;
 
 use super::toast::Level;
-use super::{Effect, Job, Msg, Now, Overlay, State};
+use super::{Effect, Job, Msg, Now, State};
 
 /// Applies a message to the state and returns the effects.
 pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
@@ -76,12 +76,12 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         Msg::FilesFound { ticket, files } => files::found(state, ticket, files),
         Msg::OwnLog(lines) => overlays::show_output(state, None, &lines),
         Msg::FreeName { proposed, free } => {
-            if let Some(Overlay::Form(form)) = state.dialog_mut() {
+            if let Some(form) = state.covered_form_mut() {
                 form.rename(&proposed, &free);
             }
         }
         Msg::FreeSpace { folder, space } => {
-            if let Some(Overlay::Form(form)) = state.dialog_mut() {
+            if let Some(form) = state.covered_form_mut() {
                 form.show_free_space(&folder, space);
             }
         }

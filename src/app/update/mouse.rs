@@ -7,7 +7,7 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use crate::app::action::{Action, Context};
 use crate::app::cursor::Neighbor;
 use crate::app::layout::ScreenTarget;
-use crate::app::{Effect, Field, Focus, Overlay, State, Tab};
+use crate::app::{Effect, Field, Focus, State, Tab};
 
 use super::{drag, keys, overlays};
 
@@ -62,7 +62,7 @@ fn click(state: &mut State, x: u16, y: u16) -> Vec<Effect> {
         let hit = state.hints(layout.screen.width).into_iter().find(|hint| (hint.x..hint.x + hint.width).contains(&at));
         return hit.map(|hint| keys::perform(state, hint.action, None)).unwrap_or_default();
     }
-    if let Some(Overlay::Form(form)) = &state.overlay
+    if let Some(form) = state.form()
         && state.line.is_none()
     {
         return match form.place(&layout).field(x, y) {
@@ -129,7 +129,7 @@ impl State {
 
 /// Presses a button, or focuses a question; if it is already focused, selects its next option.
 fn click_field(state: &mut State, field: Field) -> Vec<Effect> {
-    let Some(Overlay::Form(form)) = &mut state.overlay else { return Vec::new() };
+    let Some(form) = state.form_mut() else { return Vec::new() };
     match field {
         Field::Button(button) => {
             form.focus = field;

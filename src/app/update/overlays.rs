@@ -6,7 +6,7 @@ use tui_input::Input;
 
 use crate::app::action::{Action, TABLE};
 use crate::app::cursor::{Neighbor, Step};
-use crate::app::dialog::{Field, Found, Overlay, Pick, Reader, picked_profiles};
+use crate::app::dialog::{Field, Form, Found, Overlay, Pick, Reader, picked_profiles};
 use crate::app::mode::{Line, LinePurpose};
 use crate::app::{Effect, OutputView, State, Ticket};
 use crate::clr::SLOW_PROFILE;
@@ -160,7 +160,7 @@ fn scroll_reader(reader: &mut Reader, lines: isize, last: usize) {
 
 /// Submits the form. If that would change a process, only moves the focus to the button, so that a stray key press does nothing.
 pub(in crate::app) fn confirm(state: &mut State) -> Vec<Effect> {
-    let Some(Overlay::Form(form)) = &mut state.overlay else { return Vec::new() };
+    let Some(form) = state.form_mut() else { return Vec::new() };
     if !form.is_dangerous() {
         return press(state, 1);
     }
@@ -170,7 +170,7 @@ pub(in crate::app) fn confirm(state: &mut State) -> Vec<Effect> {
 
 /// Moves through the fields to the buttons on Enter, or presses the focused button.
 pub(in crate::app) fn accept_form(state: &mut State) -> Vec<Effect> {
-    let Some(Overlay::Form(form)) = &mut state.overlay else { return Vec::new() };
+    let Some(form) = state.form_mut() else { return Vec::new() };
     match form.focus {
         Field::Button(button) => return press(state, button),
         Field::Question(_) => form.step(Neighbor::Next),
@@ -186,8 +186,8 @@ pub(in crate::app) fn choose(state: &mut State) {
 }
 
 pub(in crate::app) fn copy_command(state: &mut State) -> Vec<Effect> {
-    let Some(Overlay::Form(form)) = &state.overlay else { return Vec::new() };
-    let copy = form.command_line().map(|line| Effect::Copy { text: line.to_owned(), label: "command line".to_owned() });
+    let copy =
+        state.form().and_then(Form::command_line).map(|line| Effect::Copy { text: line.to_owned(), label: "command line".to_owned() });
     copy.into_iter().collect()
 }
 

@@ -1,6 +1,6 @@
 //! Replies and reports from the runner: processes, answers, recordings.
 
-use crate::app::dialog::{Overlay, Pick, Subject};
+use crate::app::dialog::Subject;
 use crate::app::recordings::RecordingChange;
 use crate::app::toast::Level;
 use crate::app::{Clipboard, JobKind, JobResult, State, Ticket};
@@ -135,12 +135,9 @@ fn sentence(text: &str) -> String {
 }
 
 pub(super) fn tracepoints_missing(state: &mut State, key: ProcessKey, missing: Vec<SafeText>) {
-    let form = match state.dialog_mut() {
-        Some(Overlay::Form(form)) => form,
-        Some(Overlay::List(_, Pick::Values(chooser))) => &mut chooser.form,
-        _ => return,
-    };
-    if form.subject.as_ref().is_some_and(|subject| subject.key == key) {
+    if let Some(form) = state.covered_form_mut()
+        && form.subject.as_ref().is_some_and(|subject| subject.key == key)
+    {
         form.take_missing(missing);
     }
 }
@@ -168,7 +165,7 @@ pub(super) fn producer(state: &mut State, ticket: Ticket, report: ProducerReport
     let text = level.map(|level| (level, format!("{subject}{report}").replace("\n  ", " · ")));
     producer.take(report);
     let sentences = producer.sentences();
-    if let Some(Overlay::Form(form)) = state.dialog_mut() {
+    if let Some(form) = state.covered_form_mut() {
         form.show_producer(sentences);
     }
     if let Some((level, text)) = text {

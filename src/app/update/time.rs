@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::app::action::{Action, Status};
 use crate::app::details::{Details, Refresh};
 use crate::app::message::Ticket;
-use crate::app::{Answer, Effect, Focus, Now, Overlay, State, Tab};
+use crate::app::{Answer, Effect, Focus, Form, Now, State, Tab};
 use crate::model::ProcessKey;
 
 use super::{files, leaving, watching};
@@ -70,7 +70,7 @@ pub(super) fn update_due(state: &mut State) -> Vec<Effect> {
     let mut effects = leaving::quit_when_finished(state);
     effects.extend(watching::update_automatic(state));
     effects.extend(files::request_unread(state));
-    effects.extend(request_free_space(state));
+    effects.extend(state.form_mut().and_then(Form::request_free_space));
     effects.extend(state.publish_filter());
     if state.details.settles_at.is_some_and(|at| at <= now) {
         state.details.settles_at = None;
@@ -107,14 +107,6 @@ fn list(
     let ticket = state.next_ticket();
     refresh(&mut state.details).requested(ticket);
     Some(effect(key, ticket))
-}
-
-/// Requests the free space in the folder of a dump, if it is another one than before.
-fn request_free_space(state: &mut State) -> Option<Effect> {
-    match &mut state.overlay {
-        Some(Overlay::Form(form)) => form.request_free_space(),
-        _ => None,
-    }
 }
 
 /// Requests the environment of the selected process if the open tab shows it.

@@ -2,7 +2,7 @@
 
 use crate::app::action::Run::{Digit, Do, Emit};
 use crate::app::action::places::{DETAIL, LISTED, OVERVIEW, PLAIN_PANES, ROWS, SIDEWAYS, TRACE, TREES};
-use crate::app::action::{Action, BACK_TAB, ENTER, ESC, Entry, FILTER, Key, LEFT, RIGHT, TAB, char, details, status, view_status};
+use crate::app::action::{Action, BACK_TAB, ENTER, ESC, Entry, FILTER, Key, LEFT, RIGHT, TAB, char, details, status};
 use crate::app::cursor::Neighbor::{Next, Previous};
 use crate::app::state::State;
 use crate::app::update::{panes, process};
@@ -26,7 +26,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         Do(|state| state.sort_tab_by_adjacent_column(Next)),
     )
     .hint(40)
-    .when(view_status::sortable),
+    .when(status::sortable),
     details(
         Action::SortLeft,
         &[char('<')],
@@ -35,9 +35,9 @@ pub(super) const ENTRIES: &[Entry] = &[
         LISTED,
         Do(|state| state.sort_tab_by_adjacent_column(Previous)),
     )
-    .when(view_status::sortable),
+    .when(status::sortable),
     details(Action::Reverse, &[char('r')], "reverse", "Reverse the sort order.", LISTED, Do(State::reverse_tab_sort))
-        .when(view_status::sortable),
+        .when(status::sortable),
     details(Action::RecordTab, &[ENTER], "record", "Record what the tab shows.", ROWS, Emit(process::record_tab))
         .hint(99)
         .changing()

@@ -3,10 +3,10 @@
 use crate::app::action::Run::{Do, Emit, InForm};
 use crate::app::action::char;
 use crate::app::action::places::{ENDING, FIELDS, FORM, FORM_TEXT, LINE, LISTS, PALETTE, PICK, PICK_MANY, READER};
-use crate::app::action::{Action, Entry, Key, dialogs, status, view_status};
+use crate::app::action::{Action, Entry, Key, dialogs, status};
 use crate::app::action::{BACK_TAB, DOWN, ENTER, ESC, F1, FILTER, LEFT, RIGHT, TAB, UP};
 use crate::app::cursor::Neighbor::{Next, Previous};
-use crate::app::dialog::{Overlay, Pick};
+use crate::app::dialog::{Form, Overlay, Pick};
 use crate::app::update::{keys, leaving, overlays};
 
 pub(super) const ENTRIES: &[Entry] = &[
@@ -15,10 +15,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         .label_now(|state| if matches!(state.overlay, Some(Overlay::List(_, Pick::Profiles(_)))) { "record" } else { "choose" }),
     dialogs(Action::Accept, &[ENTER], "next field", "Press the button; in a field: go to the next.", FIELDS, Emit(overlays::accept_form))
         .hint(90)
-        .label_now(|state| match &state.overlay {
-            Some(Overlay::Form(form)) => form.enter_label(),
-            _ => "next field",
-        }),
+        .label_now(|state| state.form().map_or("next field", Form::enter_label)),
     dialogs(Action::Accept, &[ENTER], "keep", "Keep the filter.", LINE, Do(|state| state.line = None)).hint(90),
     dialogs(Action::Cancel, &[ESC], "clear", "Clear the filter.", LINE, Do(keys::clear_line)).hint(85),
     dialogs(Action::Cancel, &[ESC, char('q')], "cancel", "Cancel.", PICK.and(FORM), Do(overlays::cancel)).hint(85),
@@ -38,10 +35,10 @@ pub(super) const ENTRIES: &[Entry] = &[
         Emit(overlays::copy_command),
     )
     .hint(84)
-    .when(view_status::copy_command),
+    .when(status::copy_command),
     dialogs(Action::Choose, &[Key::Ctrl('p')], "pick", "List the possible values.", FORM_TEXT, Do(overlays::choose))
         .hint(88)
-        .when(view_status::choose),
+        .when(status::choose),
     dialogs(Action::NextField, &[TAB, DOWN], "next field", "Next field.", FIELDS, InForm(|form| form.step(Next))).hint(60),
     dialogs(Action::PreviousField, &[BACK_TAB, UP], "previous", "Previous field.", FIELDS, InForm(|form| form.step(Previous))),
     dialogs(Action::Left, &[LEFT, char('h')], "change", "Previous option or button.", FORM, InForm(|form| form.change(Previous))),
@@ -56,11 +53,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         Emit(overlays::confirm),
     )
     .hint(89)
-    .when(view_status::start)
-    .label_now(|state| match &state.overlay {
-        Some(Overlay::Form(form)) if form.is_dangerous() => "go to button",
-        _ => "start",
-    }),
+    .when(status::start)
+    .label_now(|state| if state.form().is_some_and(Form::is_dangerous) { "go to button" } else { "start" }),
     dialogs(Action::No, &[char('n')], "no", "Cancel.", FORM, Do(overlays::cancel)),
     dialogs(Action::Search, &[char('/')], "filter", FILTER, READER.and(PICK), Do(overlays::filter)).hint(80),
     dialogs(Action::Abandon, &[char('x')], "quit now", "Quit without waiting for the rundown.", ENDING, Emit(leaving::abandon_all))

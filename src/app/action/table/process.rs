@@ -93,9 +93,10 @@ pub(super) const ENTRIES: &[Entry] = &[
     acts(Action::CleanUp, &[char('C')], "clean up", "Remove stale sockets of killed processes.", PANES, Do(panes::clean_up))
         .changing()
         .when(status::clean_up),
+    // For all versions: the initial environment takes the place of one that a runtime does not report.
     acts(Action::Environment, &[char('e')], "environment", "Show the environment; secrets are masked.", PANES, Do(panes::environment))
         .hint(50)
-        .when(status::environment),
+        .when(status::attachable),
     acts(Action::Stacks, &[char('D')], "stacks", "Show what every thread is doing now; again: refresh.", PANES, Emit(panes::stacks))
         .hint(48)
         .changing()

@@ -5,7 +5,7 @@ use crossterm::event::KeyCode;
 use crate::app::action::Run::{Do, Emit, InFile, Move};
 use crate::app::action::char;
 use crate::app::action::places::{EVERYWHERE, FIELDS, FLAME, LINE, LIST, PAGED, PALETTE, PANES, PICK, STEPPED, TREES};
-use crate::app::action::{Action, Entry, Key, files, moves, program, status, view_status};
+use crate::app::action::{Action, Entry, Key, files, moves, program, status};
 use crate::app::action::{DOWN, END, F1, HOME, LEFT, PAGE_DOWN, PAGE_UP, RIGHT, UP};
 use crate::app::cursor::Neighbor::{Next, Previous};
 use crate::app::cursor::Step;
@@ -26,7 +26,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     files(Action::Whole, &[char('B')], "whole file", "Show the whole file.", InFile(OpenFile::reset_range)).hint(67),
     files(Action::Compare, &[char('=')], "compare", "Compare the shown range with another range or file.", Emit(comparison::choose))
         .hint(64)
-        .when(view_status::comparable),
+        .when(status::comparable),
     // Navigation.
     moves(Action::Up, &[UP, char('k')], "up", "One line up.", STEPPED, Move(Step::By(-1))),
     moves(Action::Down, &[DOWN, char('j')], "down", "One line down.", STEPPED, Move(Step::By(1))),
