@@ -129,7 +129,7 @@ impl State {
     /// Returns the call tree rows of a tab from what it counts: samples, allocations or exceptions.
     pub(super) fn tree_rows<'a>(&self, tab: Tab, counts: &Counts<'a>) -> Vec<TreeRow<'a>> {
         let nodes = if tab == Tab::Methods { self.call_tree(counts) } else { counts.call_tree(SampleCount::all_ns, MAX_NODES) };
-        rows(nodes, &self.views.expanded[tab as usize])
+        rows(nodes, &self.views.of(tab).expanded)
     }
 
     /// Whether methods are shown as a call tree.
@@ -148,7 +148,7 @@ impl State {
     fn expand(&mut self, row: RowId, expanded: bool) {
         // Keep the current selection.
         self.pin_selection(self.tab);
-        self.views.expanded[self.tab as usize].insert(row, expanded);
+        self.views.of_mut(self.tab).expanded.insert(row, expanded);
     }
 
     /// Expands or collapses the selected row.

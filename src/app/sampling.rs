@@ -111,7 +111,7 @@ impl State {
             _ => return,
         }
         self.views.sampling.toggle(Shape::Callers);
-        self.views.expanded[Tab::Methods as usize].clear();
+        self.views.of_mut(Tab::Methods).expanded.clear();
         self.views.select_first(Tab::Methods);
     }
 
@@ -147,7 +147,7 @@ impl State {
         let shown =
             |(method, frame): &(MethodCount, &ProfileFrame)| sampling.counted_samples(method.total) > 0 && self.matches_filter(frame);
         let mut methods: Vec<_> = frames.filter(shown).collect();
-        let column = self.views.sort(Tab::Methods).map_or("SELF", |sort| sort.column);
+        let column = self.views.of(Tab::Methods).sort.map_or("SELF", |sort| sort.column);
         methods.compact_sort_by(|(a, first), (b, second)| {
             let weight = |method: &MethodCount| {
                 let (own, total) = (sampling.counted_ns(method.own), sampling.counted_ns(method.total));

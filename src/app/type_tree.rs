@@ -6,7 +6,7 @@ use crate::analysis::{AllocatedType, AllocationSnapshot, Counts, Filter};
 
 /// The type whose call tree is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TypeTree {
+pub(super) enum TypeTree {
     Type(String),
     /// All types together.
     All,
@@ -25,7 +25,7 @@ impl State {
 
     /// Returns the allocated type whose call tree is shown.
     pub(in crate::app) fn allocation_tree(&self) -> Option<&AllocatedType> {
-        match self.views.type_tree(Tab::Gc).filter(|_| self.lists_allocations())? {
+        match self.views.of(Tab::Gc).type_tree.as_ref().filter(|_| self.lists_allocations())? {
             TypeTree::Type(name) => self.allocations()?.top.iter().find(|kind| kind.name == *name),
             TypeTree::All => None,
         }
@@ -33,7 +33,7 @@ impl State {
 
     /// Returns the type whose throw sites are shown instead of the list of types, or all types.
     pub(in crate::app) fn throw_tree(&self) -> Option<&TypeTree> {
-        self.views.type_tree(Tab::Exceptions).filter(|_| self.analysis().is_some())
+        self.views.of(Tab::Exceptions).type_tree.as_ref().filter(|_| self.analysis().is_some())
     }
 
     /// Returns the events of the call tree shown by a tab, by stack; `None` if it shows none.
@@ -55,8 +55,9 @@ impl State {
     }
 
     fn show_type_tree(&mut self, tab: Tab, tree: Option<TypeTree>) {
-        self.views.type_trees[tab as usize] = tree;
-        self.views.expanded[tab as usize].clear();
+        let state = self.views.of_mut(tab);
+        state.type_tree = tree;
+        state.expanded.clear();
         self.views.select_first(tab);
     }
 
@@ -64,7 +65,7 @@ impl State {
     pub(in crate::app) fn toggle_allocations(&mut self) {
         if !self.leave_allocation_tree() {
             self.views.lists_allocations = !self.views.lists_allocations;
-            self.views.set_filter(Tab::Gc, Filter::default());
+            self.views.of_mut(Tab::Gc).filter = Filter::default();
             self.views.select_first(Tab::Gc);
         }
     }
@@ -87,7 +88,7 @@ impl State {
 
     /// Cycles through exceptions by type, the call tree of the selected type, and the call tree of all types.
     pub(in crate::app) fn next_exception_tree(&mut self) {
-        let next = match self.views.type_tree(Tab::Exceptions) {
+        let next = match self.views.of(Tab::Exceptions).type_tree.as_ref() {
             None => Some(self.selected_type(Tab::Exceptions).unwrap_or(TypeTree::All)),
             Some(TypeTree::Type(_)) => Some(TypeTree::All),
             Some(TypeTree::All) => None,

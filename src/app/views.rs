@@ -14,53 +14,53 @@ use crate::model::{RecordingAnalysis, sanitize};
 
 #[derive(Debug, Default)]
 pub struct Views {
-    filters: [Filter; Tab::ALL.len()],
-    /// Sort order by tab; `None` for the tab's own order.
-    sorts: [Option<Sort<&'static str>>; Tab::ALL.len()],
+    tabs: [TabState; Tab::ALL.len()],
     pub sampling: Sampling,
     pub events: EventsView,
     pub heap: HeapView,
     /// Whether allocated types are listed instead of collections.
     pub(super) lists_allocations: bool,
-    /// Call trees shown instead of types, by tab.
-    pub(super) type_trees: [Option<TypeTree>; Tab::ALL.len()],
-    pub(super) expanded: [Expanded; Tab::ALL.len()],
     /// Providers and meters whose counters are collapsed.
     pub(super) collapsed_counters: BTreeSet<String>,
-    pub(super) selections: [RowSelection; Tab::ALL.len()],
+}
+
+/// The state of a tab's list.
+#[derive(Debug, Default)]
+pub(super) struct TabState {
+    pub(super) filter: Filter,
+    /// `None` for the tab's own order.
+    pub(super) sort: Option<Sort<&'static str>>,
+    /// The call tree shown instead of types.
+    pub(super) type_tree: Option<TypeTree>,
+    pub(super) expanded: Expanded,
+    selection: RowSelection,
 }
 
 /// A selection that follows its row when rows before it are added or removed.
 #[derive(Debug, Clone, Default)]
-pub(super) struct RowSelection {
-    pub(super) cursor: Cursor,
+struct RowSelection {
+    cursor: Cursor,
     /// Identity of the selected row; `None` for the first row, whichever that is.
-    pub(super) name: Option<String>,
+    name: Option<String>,
 }
 
 impl Views {
+    pub(super) fn of(&self, tab: Tab) -> &TabState {
+        &self.tabs[tab as usize]
+    }
+
+    pub(super) fn of_mut(&mut self, tab: Tab) -> &mut TabState {
+        &mut self.tabs[tab as usize]
+    }
+
     /// Returns the filter of a tab's list.
     pub fn filter(&self, tab: Tab) -> &Filter {
-        &self.filters[tab as usize]
-    }
-
-    /// Returns the sort order of a tab's list.
-    pub fn sort(&self, tab: Tab) -> Option<Sort<&'static str>> {
-        self.sorts[tab as usize]
-    }
-
-    /// Returns the call tree that a tab shows instead of its types.
-    pub fn type_tree(&self, tab: Tab) -> Option<&TypeTree> {
-        self.type_trees[tab as usize].as_ref()
-    }
-
-    pub(super) fn set_filter(&mut self, tab: Tab, filter: Filter) {
-        self.filters[tab as usize] = filter;
+        &self.of(tab).filter
     }
 
     /// Returns the current position of the selected row in a tab's list.
     pub(super) fn selected(&self, tab: Tab, len: usize, id: impl Fn(usize) -> String) -> Cursor {
-        let RowSelection { cursor, name } = &self.selections[tab as usize];
+        let RowSelection { cursor, name } = &self.of(tab).selection;
         match name {
             Some(name) => cursor.moved_to((0..len).find(|row| id(*row) == *name).unwrap_or(cursor.at.min(len.saturating_sub(1)))),
             None => Cursor::default(),
@@ -69,17 +69,17 @@ impl Views {
 
     /// Selects the first row of a tab's list, because its contents were replaced.
     pub(super) fn select_first(&mut self, tab: Tab) {
-        self.selections[tab as usize] = RowSelection::default();
+        self.of_mut(tab).selection = RowSelection::default();
     }
 
     /// Selects a row of a tab's list, keeping the scroll offset.
     pub(super) fn select_at(&mut self, tab: Tab, cursor: Cursor, name: String) {
-        self.selections[tab as usize] = RowSelection { cursor, name: Some(name) };
+        self.of_mut(tab).selection = RowSelection { cursor, name: Some(name) };
     }
 
     /// Selects a row of a tab's list by its identity.
     pub(super) fn select(&mut self, tab: Tab, name: String) {
-        self.selections[tab as usize].name = Some(name);
+        self.of_mut(tab).selection.name = Some(name);
     }
 }
 
@@ -101,7 +101,7 @@ impl State {
         // After a jump to the first row, the selection stays on the first row, whichever it is.
         let name = (step != Step::First && !list.is_empty()).then(|| list.id(cursor.at));
         drop(list);
-        self.views.selections[self.tab as usize] = RowSelection { cursor, name };
+        self.views.of_mut(self.tab).selection = RowSelection { cursor, name };
     }
 
     /// Scrolls the list of the open tab to a row. The selection moves only as far as needed to stay on the screen.
@@ -110,7 +110,7 @@ impl State {
         cursor.scroll_to(offset, list.len(), geometry.rows().height.into());
         let name = (!list.is_empty()).then(|| list.id(cursor.at));
         drop(list);
-        self.views.selections[self.tab as usize] = RowSelection { cursor, name };
+        self.views.of_mut(self.tab).selection = RowSelection { cursor, name };
     }
 
     /// Pins the selection of a tab's list to its current row, even if it is the first.
@@ -141,21 +141,21 @@ impl State {
             (None, Neighbor::Next) => 0,
         };
         if let Some(column) = columns.get(next) {
-            self.views.sorts[self.tab as usize] = Some(Sort { column: column.title, direction: column.first_direction() });
+            self.views.of_mut(self.tab).sort = Some(Sort { column: column.title, direction: column.first_direction() });
         }
     }
 
     /// Reverses the sort order of the open tab's list.
     pub(in crate::app) fn reverse_tab_sort(&mut self) {
-        let sorted =
-            self.sortable().into_iter().find_map(|column| Some(Sort { column: column.title, direction: column.sorted?.reversed() }));
-        self.views.sorts[self.tab as usize] = sorted.or(self.views.sorts[self.tab as usize]);
+        if let Some(sorted) = self.sortable().into_iter().find(|column| column.sorted.is_some()) {
+            self.sort_tab_by(sorted);
+        }
     }
 
     /// Sorts the open tab's list by a column, or reverses the order if it is already sorted by it.
-    pub(in crate::app) fn sort_tab_by(&mut self, column: &Column) {
+    pub(in crate::app) fn sort_tab_by(&mut self, column: Column) {
         let direction = column.sorted.map_or(column.first_direction(), Direction::reversed);
-        self.views.sorts[self.tab as usize] = Some(Sort { column: column.title, direction });
+        self.views.of_mut(self.tab).sort = Some(Sort { column: column.title, direction });
     }
 
     /// Returns the label and text of the selection in the open tab, for the copy menu.

@@ -108,7 +108,7 @@ pub(super) fn view(state: &State) -> Option<View<'_>> {
         return None;
     }
     let lines = state.counter_lines();
-    let list = rows(lines.clone(), state.views.sort(Tab::Counters));
+    let list = rows(lines.clone(), state.views.of(Tab::Counters).sort);
     let cursor = state.views.selected(Tab::Counters, list.len(), |row| list.id(row));
     let selected = match lines.get(cursor.at) {
         Some(CounterLine::Counter(counter)) => Some(*counter),
@@ -276,7 +276,7 @@ impl State {
             let [name, display_name, tags] = counter;
             filter.passes(&[name, display_name, tags, Field::text(COLUMNS[1], group)])
         };
-        let sort = self.views.sort(Tab::Counters).unwrap_or(BY_NAME);
+        let sort = self.views.of(Tab::Counters).sort.unwrap_or(BY_NAME);
         let keyed = without_duplicates(all).filter(passes).map(|counter| (sort_key(counter, sort.column), counter));
         let mut shown: Vec<_> = keyed.collect();
         shown.compact_sort_by(|(a, first), (b, second)| first.group.cmp(&second.group).then_with(|| a.compare(b, sort.direction)));

@@ -236,7 +236,7 @@ impl State {
             .and_then(|look| kind_table(look).selected)
             .map(|rate| if rate.event.name.is_empty() { rate.event.provider.clone() } else { rate.event.name.clone() });
         if let Some(name) = name {
-            self.views.set_filter(Tab::Events, Filter::new(&Filter::literal(&name)));
+            self.views.of_mut(Tab::Events).filter = Filter::new(&Filter::literal(&name));
             self.show_single_events(true);
         }
     }

@@ -62,7 +62,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     figures.extend(Figure::if_any("rethrown", exceptions.rethrown, Role::Text));
     figures.extend(Figure::if_any("other types", exceptions.others, Role::Text));
     if let Some(stacks) = look.state.type_stacks(Tab::Exceptions) {
-        let what = match look.state.views.type_tree(Tab::Exceptions) {
+        let what = match &look.state.views.of(Tab::Exceptions).type_tree {
             Some(TypeTree::Type(name)) => format!("throw sites of {name}"),
             Some(TypeTree::All) | None => "throw sites of all exceptions".to_owned(),
         };

@@ -102,7 +102,7 @@ impl State {
             let at = slots.iter().position(is_here)?;
             Some(columns[at]).filter(|column| column.sortable)
         });
-        if let Some(column) = &column {
+        if let Some(column) = column {
             self.sort_tab_by(column);
         }
         column.is_some()

@@ -185,7 +185,7 @@ impl<'a, T: Clone + 'a> Table<'a, T> {
 
     /// Sorts rows that are already filtered, and finds the selected row.
     pub(super) fn sorted(mut self, state: &State, tab: Tab) -> TabList<'a, T> {
-        self.sort(state.views.sort(tab));
+        self.sort(state.views.of(tab).sort);
         self.in_order(state, tab)
     }
 

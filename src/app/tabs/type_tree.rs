@@ -31,7 +31,7 @@ pub(super) fn view<'a>(look: Look<'a>, tab: Tab, stacks: &Counts<'a>, show: fn(u
         })
         .in_order(look.state, tab);
     let selected = selected.map(|row| row.node.name.to_owned());
-    let is_of_type = matches!(look.state.views.type_tree(tab), Some(TypeTree::Type(_)));
+    let is_of_type = matches!(look.state.views.of(tab).type_tree, Some(TypeTree::Type(_)));
     let has_events = stacks.samples().all() > 0;
     let empty = if is_of_type && !has_events { "No stacks are distinguished for this type." } else { "No stack was recorded." };
     View {

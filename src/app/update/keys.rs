@@ -112,7 +112,7 @@ fn apply(state: &mut State, purpose: LinePurpose, text: &str) {
     match purpose {
         LinePurpose::Filter => state.list.set_filter(text),
         LinePurpose::Tab => {
-            state.views.set_filter(state.tab, Filter::new(text));
+            state.views.of_mut(state.tab).filter = Filter::new(text);
             state.views.events.open = false;
         }
         LinePurpose::Overlay => {

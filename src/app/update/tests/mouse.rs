@@ -75,7 +75,7 @@ fn sorting_by_keys_keeps_the_selected_row() {
     assert!(column(&app, "TYPE").is_sorted_by(|a, b| a >= b));
     assert_eq!(selected(&app), before);
     app.press("<");
-    assert_eq!(app.state.views.sort(Tab::Exceptions).unwrap().column, "RATE");
+    assert_eq!(app.state.views.of(Tab::Exceptions).sort.unwrap().column, "RATE");
 }
 
 #[test]

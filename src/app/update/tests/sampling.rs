@@ -336,10 +336,13 @@ fn exceptions_have_a_call_tree() {
     };
     let selected = app.state.view_of(Tab::Exceptions).unwrap().list.id(1);
     app.press("f");
-    assert_eq!((app.state.context(), app.state.views.type_tree(Tab::Exceptions)), (Context::ThrowTree, Some(&TypeTree::Type(selected))));
+    assert_eq!(
+        (app.state.context(), app.state.views.of(Tab::Exceptions).type_tree.as_ref()),
+        (Context::ThrowTree, Some(&TypeTree::Type(selected)))
+    );
     let of_type = named(&app);
     app.press("f");
-    assert_eq!(app.state.views.type_tree(Tab::Exceptions), Some(&TypeTree::All));
+    assert_eq!(app.state.views.of(Tab::Exceptions).type_tree.as_ref(), Some(&TypeTree::All));
     let all = named(&app);
     assert!(all.len() > 1 && !of_type.is_empty(), "{all:?} {of_type:?}");
     app.press("←");
@@ -354,5 +357,5 @@ fn exceptions_have_a_call_tree() {
     app.press("⇤");
     assert_eq!(named(&app), all);
     app.press("f");
-    assert_eq!((app.state.context(), app.state.views.type_tree(Tab::Exceptions)), (Context::Exceptions, None));
+    assert_eq!((app.state.context(), app.state.views.of(Tab::Exceptions).type_tree.as_ref()), (Context::Exceptions, None));
 }
