@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tui_input::Input;
 
-use super::Now;
+use super::{Now, State};
 use crate::model::{Process, ProcessKey};
 
 #[derive(Debug)]
@@ -38,4 +38,11 @@ pub struct PendingQuit {
     /// When recordings are abandoned, and after that when the wait ends.
     pub limit: Duration,
     pub abandoned: bool,
+}
+
+impl State {
+    /// Returns the line of text that is being typed for this purpose.
+    pub fn typed(&self, purpose: LinePurpose) -> Option<&Input> {
+        self.line.as_ref().filter(|line| line.purpose == purpose).map(|line| &line.input)
+    }
 }

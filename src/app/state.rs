@@ -213,7 +213,7 @@ impl State {
 
     pub fn layout(&self) -> Layout {
         let containers = self.list.rows().iter().any(|row| row.process.container.is_some());
-        let is_typing_filter = self.line.as_ref().is_some_and(|line| line.purpose == LinePurpose::Filter);
+        let is_typing_filter = self.typed(LinePurpose::Filter).is_some();
         let input = LayoutInput {
             detail_focused: self.focus == Focus::Detail,
             zoomed: self.zoomed,

@@ -8,9 +8,11 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Span;
 use ratatui::widgets::{Clear, Widget};
+use tui_input::Input;
 
 use super::glyphs::to_ascii;
 use super::theme::Theme;
+use crate::analysis::Filter;
 use crate::app::ScrollBar;
 pub(super) use crate::app::layout::{width, wrap};
 use crate::model::safe;
@@ -27,6 +29,11 @@ pub(super) fn plural(count: u64, nouns: [&'static str; 2]) -> &'static str {
 pub(super) fn below(area: Rect, lines: u16) -> Rect {
     let lines = lines.min(area.height);
     Rect { y: area.y + lines, height: area.height - lines, ..area }
+}
+
+/// Returns the column of the terminal's cursor in a text that begins at `x`.
+pub(super) fn cursor_column(x: u16, input: &Input) -> u16 {
+    x.saturating_add(u16::try_from(input.visual_cursor()).unwrap_or(u16::MAX))
 }
 
 /// A buffer to draw to, with a theme.
@@ -167,6 +174,18 @@ impl<'a> Canvas<'a> {
         for ((x, y), corner) in corners.into_iter().zip(glyphs.corners) {
             self.sign(x, y, corner, style);
         }
+    }
+
+    /// Draws a filter, or the text that is being typed for it. Returns the number of columns used, and the position of the terminal's cursor while
+    /// it is being typed.
+    pub(super) fn filter(&mut self, x: u16, y: u16, room: u16, filter: &Filter, typed: Option<&Input>) -> (u16, Option<(u16, u16)>) {
+        let text = typed.map_or(filter.as_str(), Input::value);
+        if text.is_empty() && typed.is_none() {
+            return (0, None);
+        }
+        let used = self.text(x, y, room, &format!(" /{text} "), self.theme.chip);
+        let last = (x + used).saturating_sub(1);
+        (used, typed.map(|input| (cursor_column(x.saturating_add(2), input).min(last), y)))
     }
 
     /// Draws a frame with a title over existing contents, and returns the area inside.

@@ -50,12 +50,11 @@ fn tab(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<
 
 /// Draws a filter that is being typed while there is nothing to filter, on the lower border.
 fn idle_line(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<(u16, u16)> {
-    let line = state.line.as_ref().filter(|line| line.purpose == LinePurpose::Tab)?;
+    let typed = state.typed(LinePurpose::Tab)?;
     let (x, y, room) = (layout.frame.x + 2, layout.frame.bottom() - 1, layout.frame.width / 2);
-    let used = canvas.text(x, y, room, &format!(" /{} ", line.input.value()), canvas.theme.chip);
+    let (used, cursor) = canvas.filter(x, y, room, state.views.filter(state.tab), Some(typed));
     canvas.text(x + used, y, room.saturating_sub(used), " nothing to filter here ", canvas.theme.dim);
-    let before = u16::try_from(line.input.visual_cursor()).unwrap_or(u16::MAX);
-    Some(((x + 2).saturating_add(before).min((x + used).saturating_sub(1)), y))
+    cursor
 }
 
 /// Draws the process name at the right end of the upper border, or of the lower one if the tabs need the upper.

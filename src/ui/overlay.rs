@@ -9,7 +9,7 @@ use crate::app::{Overlay, Pick, PickList, State};
 use crate::model::{Bytes, Counted, Phase};
 
 use super::analysis::text;
-use super::canvas::{Canvas, wrap};
+use super::canvas::{Canvas, cursor_column, wrap};
 use super::list::{self, Listing};
 
 /// Draws a pick list over the panes. Returns the position of the terminal's cursor while its filter is being typed.
@@ -31,8 +31,7 @@ pub(super) fn pick_list(canvas: &mut Canvas<'_>, state: &State, list: &PickList<
         Some(Overlay::List(_, Pick::Palette(palette))) => {
             let used = canvas.text(inside.x, inside.y, 2, ": ", theme.key);
             canvas.text(inside.x + used, inside.y, inside.width.saturating_sub(used), palette.input.value(), theme.strong);
-            let before = u16::try_from(palette.input.visual_cursor()).unwrap_or(u16::MAX);
-            Some((inside.x.saturating_add(used).saturating_add(before).min(inside.right()), inside.y))
+            Some((cursor_column(inside.x.saturating_add(used), &palette.input).min(inside.right()), inside.y))
         }
         _ => super::reader::search(canvas, state, list.filter, list.frame),
     }

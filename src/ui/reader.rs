@@ -9,7 +9,7 @@ use crate::app::tabs::Sign;
 use crate::app::{Level, LinePurpose, OutputView, Reader, ScrollBar, State, Toast};
 use crate::model::{Counted, Stopwatch};
 
-use super::canvas::{Canvas, below, width};
+use super::canvas::{Canvas, below};
 use super::theme::Theme;
 
 /// Draws all keys. Returns the position of the terminal's cursor while a search is being typed.
@@ -134,14 +134,6 @@ fn scroll(canvas: &mut Canvas<'_>, inside: Rect, skip: usize, len: usize) {
 
 /// Draws the search text on the lower border.
 pub(super) fn search(canvas: &mut Canvas<'_>, state: &State, filter: &Filter, area: Rect) -> Option<(u16, u16)> {
-    let theme = canvas.theme;
-    let typing = state.line.as_ref().filter(|line| line.purpose == LinePurpose::Overlay);
-    let text = typing.map_or(filter.as_str(), |line| line.input.value());
-    if text.is_empty() && typing.is_none() {
-        return None;
-    }
-    let (x, y) = (area.x + 2, area.bottom().saturating_sub(1));
-    let used = canvas.text(x, y, area.width.saturating_sub(4), &format!(" /{text} "), theme.chip);
-    let before = u16::try_from(typing?.input.visual_cursor()).unwrap_or(u16::MAX);
-    Some(((x + 2).saturating_add(before).min(x + used.max(width(" /"))), y))
+    let (x, y, room) = (area.x + 2, area.bottom().saturating_sub(1), area.width.saturating_sub(4));
+    canvas.filter(x, y, room, filter, state.typed(LinePurpose::Overlay)).1
 }

@@ -43,7 +43,6 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) 
 fn title(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let list = &state.list;
-    let typing = state.line.as_ref().filter(|line| line.purpose == LinePurpose::Filter);
     let (x, y) = (layout.frame.x + 2, layout.frame.y);
     let room = layout.frame.width.saturating_sub(4);
     let style = if state.focus == Focus::List { theme.strong } else { theme.text };
@@ -60,15 +59,7 @@ fn title(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) -> Option<
     };
     let heading = if state.shows_files() { " Files " } else { " Processes " };
     let used = canvas.pieces(x, y, room, &[(heading, style), (&count, theme.dim), (&tagged, theme.accent), (&stale, theme.dim)]);
-    let text = typing.map_or(list.filter().as_str(), |line| line.input.value());
-    if text.is_empty() && typing.is_none() {
-        return None;
-    }
-    let start = x + used + 1;
-    let end = canvas.text(start, y, room.saturating_sub(used + 1), &format!(" /{text} "), theme.chip) + start;
-    let line = typing?;
-    let before = u16::try_from(line.input.visual_cursor()).unwrap_or(u16::MAX);
-    Some((start.saturating_add(2).saturating_add(before).min(end.saturating_sub(1)), y))
+    canvas.filter(x + used + 1, y, room.saturating_sub(used + 1), list.filter(), state.typed(LinePurpose::Filter)).1
 }
 
 /// Draws the text for an empty list.

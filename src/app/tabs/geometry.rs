@@ -110,7 +110,7 @@ impl State {
 
     /// Returns whether the list of a tab is filtered, or its filter is being typed.
     fn is_filtered(&self, tab: Tab) -> bool {
-        !self.views.filter(tab).as_str().is_empty() || self.line.as_ref().is_some_and(|line| line.purpose == LinePurpose::Tab)
+        !self.views.filter(tab).as_str().is_empty() || self.typed(LinePurpose::Tab).is_some()
     }
 }
 

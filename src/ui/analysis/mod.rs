@@ -166,16 +166,9 @@ const FILTER: u16 = 32;
 /// Draws the filter of a list at the right end of its line of figures. Returns the remaining area for the figures, and the position of the cursor
 /// while the filter is being typed.
 fn filter(canvas: &mut Canvas<'_>, state: &State, area: Rect) -> (Rect, Option<(u16, u16)>) {
-    let line = state.line.as_ref().filter(|line| line.purpose == LinePurpose::Tab);
-    let text = state.views.filter(state.tab).as_str();
-    if text.is_empty() && line.is_none() {
-        return (area, None);
-    }
-    let room = width(text).saturating_add(3).min(FILTER).min(area.width);
-    let x = area.right() - room;
-    let chip = canvas.theme.chip;
-    canvas.text(x, area.y, room, &format!(" /{text} "), chip);
-    let before = line.map(|line| u16::try_from(line.input.visual_cursor()).unwrap_or(u16::MAX));
-    let cursor = before.map(|before| ((x + 2).saturating_add(before).min(area.right().saturating_sub(1)), area.y));
-    (Rect { width: area.width.saturating_sub(room + 2), ..area }, cursor)
+    let (filter, typed) = (state.views.filter(state.tab), state.typed(LinePurpose::Tab));
+    let room = width(filter.as_str()).saturating_add(3).min(FILTER).min(area.width);
+    let (used, cursor) = canvas.filter(area.right() - room, area.y, room, filter, typed);
+    let taken = if used > 0 { used + 2 } else { 0 };
+    (Rect { width: area.width.saturating_sub(taken), ..area }, cursor)
 }
