@@ -159,7 +159,7 @@ impl State {
     }
 
     pub fn help_rows(&self, help: &Help) -> Vec<HelpRow> {
-        rows(self::help(&help.reader.search, &self.options.keys, Some(&help.here)), self.layout().reader_size().1)
+        rows(self::help(&help.reader.search, &self.options.keys, Some(&help.here)), self.layout().reader_text().width)
     }
 }
 

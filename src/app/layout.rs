@@ -129,10 +129,10 @@ impl Layout {
         self.centered(100, self.screen.height.saturating_sub(4))
     }
 
-    /// Returns the number of text lines and columns in that area. Two of the lines show the status of a program whose output is read.
-    pub fn reader_size(&self) -> (usize, u16) {
+    /// Returns the area of the text in a reader. A blank column on each side separates it from the border.
+    pub(super) fn reader_text(&self) -> Rect {
         let inside = inside(self.reader());
-        (usize::from(inside.height), inside.width.saturating_sub(2))
+        Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside }
     }
 
     /// Returns a centered box, limited to the size of the screen.

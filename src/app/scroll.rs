@@ -2,8 +2,8 @@
 
 use ratatui::layout::{Position, Rect};
 
+use super::cursor::Cursor;
 use super::dialog::Overlay;
-use super::layout::inside;
 use super::state::State;
 use super::tabs::Tab;
 use crate::analysis::Field;
@@ -22,14 +22,31 @@ pub struct ScrollBar {
 }
 
 impl ScrollBar {
-    /// Creates the scroll bar of a list, in the column to the right of its rows. The area has only rows.
+    /// Creates the scroll bar of a list, in the column to the right of its rows. The area has only rows. An offset beyond the last page is that of
+    /// the last page.
     pub fn of_rows(rows: Rect, offset: usize, len: usize) -> Self {
-        Self { track: Rect { x: rows.right(), width: 1, ..rows }, offset, shown: rows.height.into(), len }
+        let shown = usize::from(rows.height);
+        Self { track: Rect { x: rows.right(), width: 1, ..rows }, offset: offset.min(len.saturating_sub(shown)), shown, len }
+    }
+
+    /// Creates the scroll bar of a list with this selection.
+    pub fn of_list(rows: Rect, cursor: Cursor, len: usize) -> Self {
+        Self::of_rows(rows, cursor.window(len, rows.height.into()).start, len)
     }
 
     /// Creates the scroll bar of a text in a dialog, on the dialog's border.
     pub fn of_text(lines: Rect, offset: usize, len: usize) -> Self {
         Self::of_rows(Rect { width: lines.width + 1, ..lines }, offset, len)
+    }
+
+    /// Creates the scroll bar of messages. They take one line or more, so each of them can be the first visible one.
+    pub fn of_messages(lines: Rect, offset: usize, len: usize) -> Self {
+        Self { offset: offset.min(len.saturating_sub(1)), ..Self::of_text(lines, 0, len) }
+    }
+
+    /// Creates the scroll bar of the output of a program, which is scrolled relative to its end.
+    pub fn of_output(lines: Rect, from_end: usize, len: usize) -> Self {
+        Self::of_text(lines, len.saturating_sub(lines.height.into()).saturating_sub(from_end), len)
     }
 
     /// Returns the lines of the thumb; `None` if everything is visible.
@@ -41,6 +58,11 @@ impl ScrollBar {
         let size = (height * self.shown / self.len).clamp(1, height);
         let at = ((height - size) * self.offset).div_ceil(hidden).min(height - size);
         Some(Rect { y: self.track.y + at as u16, height: size as u16, ..self.track })
+    }
+
+    /// Returns the first visible line.
+    pub fn offset(&self) -> usize {
+        self.offset
     }
 
     /// Returns the number of lines that fit, and of all lines.
@@ -103,11 +125,7 @@ impl State {
             return None;
         }
         match scrolled {
-            Scrolled::Processes => {
-                let lines = self.layout().list?.lines();
-                let (cursor, len) = (self.list.view_cursor()?, self.list.len());
-                Some(ScrollBar::of_rows(lines, cursor.window(len, lines.height.into()).start, len))
-            }
+            Scrolled::Processes => Some(ScrollBar::of_list(self.layout().list?.lines(), self.list.view_cursor()?, self.list.len())),
             Scrolled::Overview if self.tab == Tab::Overview => {
                 let body = self.layout().detail?.body;
                 Some(self.overview()?.scroll_bar(body, self.details.scroll))
@@ -115,37 +133,29 @@ impl State {
             Scrolled::Overview => None,
             Scrolled::Tab => {
                 let (view, geometry) = self.tab_view().filter(|(view, _)| view.flame.is_none())?;
-                let (rows, len) = (geometry.rows(), view.list.len());
-                Some(ScrollBar::of_rows(rows, view.cursor.window(len, rows.height.into()).start, len))
+                Some(ScrollBar::of_list(geometry.rows(), view.cursor, view.list.len()))
             }
             Scrolled::Picks => {
                 let list = self.pick_list()?;
-                let (rows, len) = (list.rows(), list.list.len());
-                Some(ScrollBar::of_rows(rows, list.cursor.window(len, rows.height.into()).start, len))
+                Some(ScrollBar::of_list(list.rows(), list.cursor, list.list.len()))
             }
             Scrolled::Text => self.text_scroll_bar(),
         }
     }
 
     /// Returns the scroll bar of the text over the panes.
-    fn text_scroll_bar(&self) -> Option<ScrollBar> {
-        let text = inside(self.layout().reader());
-        // As in dialogs: a blank column on each side.
-        let text = Rect { x: text.x + 1, width: text.width.saturating_sub(2), ..text };
-        let height = usize::from(text.height);
+    pub(super) fn text_scroll_bar(&self) -> Option<ScrollBar> {
+        let text = self.layout().reader_text();
         Some(match self.overlay.as_ref()? {
-            Overlay::Help(help) => {
-                let len = self.help_rows(help).len();
-                ScrollBar::of_text(text, help.reader.scroll.min(len.saturating_sub(height)), len)
-            }
+            Overlay::Help(help) => ScrollBar::of_text(text, help.reader.scroll, self.help_rows(help).len()),
             Overlay::Messages(reader) => {
                 let len = self.toasts.history().filter(|toast| reader.search.passes(&[Field::text("TEXT", &toast.text)])).count();
-                ScrollBar::of_text(text, reader.scroll.min(len.saturating_sub(1)), len)
+                ScrollBar::of_messages(text, reader.scroll, len)
             }
             Overlay::Output(view) => {
+                // Two lines show the status of the program.
                 let body = Rect { y: text.y + 2.min(text.height), height: text.height.saturating_sub(2), ..text };
-                let len = view.rows(text.width).len();
-                ScrollBar::of_text(body, len.saturating_sub(body.height.into()).saturating_sub(view.reader.scroll), len)
+                ScrollBar::of_output(body, view.reader.scroll, view.rows(text.width).len())
             }
             _ => return None,
         })

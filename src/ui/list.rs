@@ -71,7 +71,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, listing: &Listing<'_>) {
     let y = lines.y + (cursor.at.min(list.len() - 1) - window.start) as u16;
     let style = if focused { canvas.theme.selected } else { canvas.theme.selected_unfocused };
     canvas.style(Rect { x: lines.x.saturating_sub(1), y, width: lines.width + 2, height: 1 }, style);
-    canvas.scroll_mark(&ScrollBar::of_rows(lines, window.start, list.len()));
+    canvas.scroll_mark(&ScrollBar::of_list(lines, cursor, list.len()));
 }
 
 fn titles(canvas: &mut Canvas<'_>, area: Rect, columns: &[Column], slots: &[Option<(u16, u16)>]) {

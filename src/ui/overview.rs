@@ -18,9 +18,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
         return;
     };
     let layout = overview.layout(body);
-    let height = usize::from(body.height);
-    let skip = state.details.scroll.min(layout.lines().saturating_sub(height));
-    let mut page = Page { area: Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..body }, skip, line: 0 };
+    let bar = overview.scroll_bar(body, state.details.scroll);
+    let area = Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..body };
+    let mut page = Page { area, skip: bar.offset(), line: 0 };
     findings(canvas, state, &overview, page.take(layout.findings));
     if let Some((text, role)) = &overview.notice {
         canvas.wrapped(page.take(layout.notice), text, canvas.theme.role(*role));
@@ -29,7 +29,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
     canvas.wrapped(page.take(layout.command), &overview.command_in(body), canvas.theme.dim);
     graphs(canvas, &overview, &layout, &mut page);
     details(canvas, &overview, &layout, body, &mut page);
-    canvas.scroll_mark(&overview.scroll_bar(body, skip));
+    canvas.scroll_mark(&bar);
 }
 
 /// Allocates lines from the top of the content, some of which are scrolled out of view.

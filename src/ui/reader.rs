@@ -17,9 +17,9 @@ pub(super) fn keys(canvas: &mut Canvas<'_>, state: &State, help: &Help, layout: 
     let theme = canvas.theme;
     let inside = canvas.dialog(layout.reader(), "Keys", theme.focus);
     let rows = state.help_rows(help);
-    let skip = help.reader.scroll.min(rows.len().saturating_sub(usize::from(inside.height)));
+    let bar = ScrollBar::of_text(inside, help.reader.scroll, rows.len());
     let (x, room) = (inside.x + INDENT, inside.width.saturating_sub(INDENT));
-    for (row, y) in rows.iter().skip(skip).zip(inside.y..inside.bottom()) {
+    for (row, y) in rows.iter().skip(bar.offset()).zip(inside.y..inside.bottom()) {
         match row {
             HelpRow::Blank => 0,
             HelpRow::Heading(title) => canvas.text(inside.x, y, inside.width, title, theme.key),
@@ -34,7 +34,7 @@ pub(super) fn keys(canvas: &mut Canvas<'_>, state: &State, help: &Help, layout: 
     if rows.is_empty() {
         nothing(canvas, &help.reader, &COLUMNS, inside, "No key matches.");
     }
-    scroll(canvas, inside, skip, rows.len());
+    canvas.scroll_mark(&bar);
     search(canvas, state, &help.reader.search, layout.reader())
 }
 
@@ -48,9 +48,9 @@ pub(super) fn messages(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, 
         let text = if reader.search.is_empty() { "No messages yet." } else { "No message matches." };
         nothing(canvas, reader, &["TEXT"], inside, text);
     }
-    let skip = reader.scroll.min(all.len().saturating_sub(1));
+    let bar = ScrollBar::of_messages(inside, reader.scroll, all.len());
     let mut y = inside.y;
-    for toast in all.iter().skip(skip) {
+    for toast in all.iter().skip(bar.offset()) {
         let (sign, style) = mark(theme, toast.level);
         if y >= inside.bottom() {
             break;
@@ -62,7 +62,7 @@ pub(super) fn messages(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, 
             theme.text,
         );
     }
-    scroll(canvas, inside, skip, all.len());
+    canvas.scroll_mark(&bar);
     search(canvas, state, &reader.search, layout.reader())
 }
 
@@ -78,8 +78,8 @@ pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, 
     let inside = canvas.dialog(layout.reader(), &title, theme.focus);
     let body = below(inside, 2);
     let rows = view.rows(inside.width);
-    let skip = rows.len().saturating_sub(body.height.into()).saturating_sub(view.reader.scroll);
-    for (row, y) in rows.iter().skip(skip).zip(body.y..body.bottom()) {
+    let bar = ScrollBar::of_output(body, view.reader.scroll, rows.len());
+    for (row, y) in rows.iter().skip(bar.offset()).zip(body.y..body.bottom()) {
         canvas.text(inside.x, y, inside.width, row, theme.text);
     }
     if rows.is_empty() {
@@ -108,7 +108,7 @@ pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, 
     };
     let file = job.and_then(|job| job.kind.output()).map(|file| format!("  Full output: {}", file.display())).unwrap_or_default();
     canvas.pieces(inside.x, inside.y, inside.width, &[(sign, style), (" ", style), (&stands, theme.strong), (&file, theme.dim)]);
-    scroll(canvas, body, skip, rows.len());
+    canvas.scroll_mark(&bar);
     search(canvas, state, &view.reader.search, layout.reader())
 }
 
@@ -126,10 +126,6 @@ pub(super) fn mark(theme: &Theme, level: Level) -> (&'static str, ratatui::style
         Level::Warning => (theme.sign(Sign::Trouble), theme.warn),
         Level::Error => (theme.sign(Sign::No), theme.bad),
     }
-}
-
-fn scroll(canvas: &mut Canvas<'_>, inside: Rect, skip: usize, len: usize) {
-    canvas.scroll_mark(&ScrollBar::of_text(inside, skip, len));
 }
 
 /// Draws the search text on the lower border.

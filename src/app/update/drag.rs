@@ -88,13 +88,6 @@ fn scroll_to(state: &mut State, scrolled: Scrolled, offset: usize, shown: usize,
                 list.cursor.scroll_to(offset, len, shown);
             }
         }
-        Scrolled::Text => {
-            // Output is scrolled relative to its end.
-            let from_end = matches!(state.overlay, Some(Overlay::Output(_)));
-            if let Some(reader) = state.overlay.as_mut().and_then(Overlay::reader) {
-                reader.scroll = if from_end { len.saturating_sub(shown).saturating_sub(offset) } else { offset };
-            }
-            overlays::show_new_output(state);
-        }
+        Scrolled::Text => overlays::scroll_text(state, offset, shown, len),
     }
 }

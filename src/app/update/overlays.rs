@@ -6,7 +6,7 @@ use tui_input::Input;
 
 use crate::app::action::{Action, TABLE};
 use crate::app::cursor::{Neighbor, Step};
-use crate::app::dialog::{Field, Form, Found, Overlay, Pick, Reader, picked_profiles};
+use crate::app::dialog::{Field, Form, Found, Overlay, Pick, picked_profiles};
 use crate::app::mode::{Line, LinePurpose};
 use crate::app::{Effect, OutputView, State, Ticket};
 use crate::clr::SLOW_PROFILE;
@@ -102,27 +102,24 @@ pub(in crate::app) fn options(state: &mut State) -> Vec<Effect> {
 
 /// Moves in a list or a text.
 pub(in crate::app) fn step(state: &mut State, step: Step) {
-    scroll(state, step);
-    show_new_output(state);
+    match state.text_scroll_bar() {
+        Some(bar) => {
+            let (shown, len) = bar.lines();
+            let last = if matches!(state.overlay, Some(Overlay::Messages(_))) { len.saturating_sub(1) } else { len.saturating_sub(shown) };
+            scroll_text(state, bar.offset().saturating_add_signed(step.lines(shown)).min(last), shown, len);
+        }
+        None => state.step_pick(step),
+    }
 }
 
-fn scroll(state: &mut State, step: Step) {
-    let layout = state.layout();
-    let (page, columns) = layout.reader_size();
-    let history = state.toasts.history().len();
-    let help_rows = if let Some(Overlay::Help(help)) = &state.overlay { state.help_rows(help).len() } else { 0 };
-    match &mut state.overlay {
-        Some(Overlay::Help(help)) => scroll_reader(&mut help.reader, step.lines(page), help_rows.saturating_sub(page)),
-        Some(Overlay::Messages(reader)) => scroll_reader(reader, step.lines(page), history.saturating_sub(1)),
-        Some(Overlay::Output(view)) => {
-            let page = page.saturating_sub(2);
-            let last = view.rows(columns).len().saturating_sub(page);
-            // Output is scrolled relative to its end.
-            scroll_reader(&mut view.reader, step.lines(page).saturating_neg(), last);
-        }
-        Some(Overlay::List(..)) => state.step_pick(step),
-        Some(Overlay::Form(_)) | None => {}
+/// Scrolls a text of `len` lines, of which `shown` fit, to a line.
+pub(super) fn scroll_text(state: &mut State, offset: usize, shown: usize, len: usize) {
+    // Output is scrolled relative to its end.
+    let from_end = matches!(state.overlay, Some(Overlay::Output(_)));
+    if let Some(reader) = state.overlay.as_mut().and_then(Overlay::reader) {
+        reader.scroll = if from_end { len.saturating_sub(shown).saturating_sub(offset) } else { offset };
     }
+    show_new_output(state);
 }
 
 /// Opens dn-top's log.
@@ -152,10 +149,6 @@ pub(super) fn show_new_output(state: &mut State) {
     {
         view.follow(&job.output_lines);
     }
-}
-
-fn scroll_reader(reader: &mut Reader, lines: isize, last: usize) {
-    reader.scroll = reader.scroll.saturating_add_signed(lines).min(last);
 }
 
 /// Submits the form. If that would change a process, only moves the focus to the button, so that a stray key press does nothing.

@@ -35,14 +35,15 @@ pub(in crate::app) fn step(state: &mut State, step: Step) {
 fn step_overview(state: &mut State, step: Step) {
     let Some(body) = state.layout().detail.map(|detail| detail.body) else { return };
     let Some(overview) = state.overview() else { return };
-    let layout = overview.layout(body);
-    let (page, lines) = (usize::from(body.height), layout.lines());
-    let kinds: Vec<_> = overview.findings.iter().take(usize::from(layout.findings)).map(|found| found.finding.kind()).collect();
+    let bar = overview.scroll_bar(body, state.details.scroll);
+    let (page, lines) = bar.lines();
+    let shown = overview.findings.iter().take(usize::from(overview.layout(body).findings));
+    let kinds: Vec<_> = shown.map(|found| found.finding.kind()).collect();
     let next = overview.selected.checked_add_signed(step.lines(page)).and_then(|next| kinds.get(next));
     let is_single = matches!(step, Step::By(-1 | 1));
     match next.filter(|_| is_single && state.details.scroll == 0) {
         Some(kind) => state.details.finding = Some(*kind),
-        None => state.details.scroll = state.details.scroll.saturating_add_signed(step.lines(page)).min(lines.saturating_sub(page)),
+        None => state.details.scroll = bar.offset().saturating_add_signed(step.lines(page)).min(lines.saturating_sub(page)),
     }
 }
 

@@ -65,8 +65,7 @@ impl OverviewLayout {
 impl Overview<'_> {
     /// Returns the scroll bar of the page at this scroll offset.
     pub fn scroll_bar(&self, body: Rect, scroll: usize) -> ScrollBar {
-        let lines = self.layout(body).lines();
-        ScrollBar::of_rows(body, scroll.min(lines.saturating_sub(body.height.into())), lines)
+        ScrollBar::of_rows(body, scroll, self.layout(body).lines())
     }
 
     /// Returns the details, each with its label and wrapped lines.

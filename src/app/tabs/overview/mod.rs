@@ -147,10 +147,8 @@ impl State {
     pub(in crate::app) fn finding_at(&self, y: u16) -> Option<Tab> {
         let body = self.layout().detail?.body;
         let overview = self.overview()?;
-        let layout = overview.layout(body);
-        let skip = self.details.scroll.min(layout.lines().saturating_sub(usize::from(body.height)));
-        let line = usize::from(y.checked_sub(body.y)?) + skip;
-        let found = overview.findings.get(line).filter(|_| line < usize::from(layout.findings))?;
+        let line = usize::from(y.checked_sub(body.y)?) + overview.scroll_bar(body, self.details.scroll).offset();
+        let found = overview.findings.get(line).filter(|_| line < usize::from(overview.layout(body).findings))?;
         Some(found.finding.tab)
     }
 

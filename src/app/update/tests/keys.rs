@@ -97,6 +97,19 @@ fn key_repeat_counts_and_key_release_is_ignored() {
 }
 
 #[test]
+fn messages_hidden_by_a_search_are_not_scrolled_past() {
+    let mut app = TestApp::populated(120, 40);
+    for text in ["one", "two", "three"] {
+        app.send(Msg::Failed(text.into()));
+    }
+    for (keys, scroll) in [("!↓↓↓", 2), ("/two⏎↓↓", 0)] {
+        app.press(keys);
+        let Some(Overlay::Messages(reader)) = &app.state.overlay else { panic!("closed after {keys}") };
+        assert_eq!(reader.scroll, scroll, "{keys}");
+    }
+}
+
+#[test]
 fn copy_menu_omits_masked_secrets() {
     let mut app = TestApp::populated(120, 40);
     app.press("y⏎");

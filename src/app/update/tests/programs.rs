@@ -83,7 +83,7 @@ fn program_output_is_followed_until_scrolled_up() {
     write(&mut app, 200);
     assert_eq!(shown(&app), (100, 2), "what is read stands still");
     app.press("g");
-    let page = app.state.layout().reader_size().0 - 2;
+    let page = usize::from(app.state.layout().reader_text().height) - 2;
     assert_eq!(shown(&app), (100, 100 - page));
     app.press("G");
     assert_eq!(shown(&app), (200, 0), "and goes on from the end");
