@@ -27,10 +27,14 @@ pub struct Row {
 }
 
 impl Row {
+    /// Whether the runtime answers: the process has neither exited nor been stopped.
+    fn is_reachable(&self) -> bool {
+        self.exited_at.is_none() && !self.is_stopped() && self.process.contact == Contact::Ok
+    }
+
     /// Returns the health issue, if the process is watched and has no more serious condition.
     pub fn issue(&self) -> Option<HealthIssue> {
-        let is_reachable = self.exited_at.is_none() && !self.is_stopped() && self.process.contact == Contact::Ok && !self.is_suspended();
-        self.watch.filter(|_| is_reachable)?.issue
+        self.watch.filter(|_| self.is_reachable() && !self.is_suspended())?.issue
     }
 
     /// Whether a signal has stopped the process.
@@ -40,8 +44,7 @@ impl Row {
 
     /// Whether the process waits at startup to be resumed.
     pub fn is_suspended(&self) -> bool {
-        let is_reached = self.exited_at.is_none() && !self.is_stopped() && self.process.contact == Contact::Ok;
-        is_reached && self.process.run_state == RunState::Suspended
+        self.is_reachable() && self.process.run_state == RunState::Suspended
     }
 
     pub(super) fn passes(&self, filter: &Filter) -> bool {
@@ -68,15 +71,14 @@ impl Row {
         if let Some(issue) = self.issue() {
             return (Sign::Trouble, Role::Bad, issue.label());
         }
-        let is_reached = self.exited_at.is_none() && !self.is_stopped();
-        match self.process.contact {
-            _ if is_reached && self.recording && !self.is_suspended() => (Sign::Recording, Role::Recording, "recording"),
-            Contact::Ok
-                if is_reached && self.process.run_state != RunState::Suspended && self.watch.is_some_and(|watch| !watch.automatic) =>
-            {
-                (Sign::Watched, Role::Good, "watched")
-            }
-            _ => self.process_state(),
+        if self.exited_at.is_some() || self.is_stopped() || self.is_suspended() {
+            self.process_state()
+        } else if self.recording {
+            (Sign::Recording, Role::Recording, "recording")
+        } else if self.is_reachable() && self.watch.is_some_and(|watch| !watch.automatic) {
+            (Sign::Watched, Role::Good, "watched")
+        } else {
+            self.process_state()
         }
     }
 
