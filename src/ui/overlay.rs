@@ -55,7 +55,7 @@ pub(super) fn finishing(canvas: &mut Canvas<'_>, state: &State, layout: &Layout)
     let area = layout.centered(72, active.len() as u16 + 4);
     let inside = canvas.dialog(area, &head, theme.focus);
     for (tracked, y) in active.iter().zip(inside.y..inside.bottom().saturating_sub(1)) {
-        let (sign, _, role) = phase_badge(&tracked.value);
+        let (sign, role, _) = phase_badge(&tracked.value);
         let (sign, style) = (theme.sign(sign), theme.role(role));
         let numbers = match tracked.value.phase {
             Phase::Stopping { bytes: bytes @ 1.., .. } if tracked.value.kernel.is_none() => format!("  {} of rundown", Bytes(bytes)),

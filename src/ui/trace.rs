@@ -114,7 +114,7 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &TrackedRecording, are
     let theme = canvas.theme;
     let recording = &tracked.value;
     let now = state.recordings.shown_at(state.now.elapsed);
-    let (sign, word, role) = phase_badge(recording);
+    let (sign, role, word) = phase_badge(recording);
     let (sign, style) = (theme.sign(sign), theme.role(role));
     let several = state.recordings.of(recording.key).count();
     let place = state.recordings.of(recording.key).position(|other| other.value.id == recording.id).unwrap_or(0);

@@ -61,17 +61,17 @@ fn placed(state: &State) -> TabList<'_, Activity<'_>> {
         .place(state, Tab::Jobs)
 }
 
-/// Returns a sign, a word and a role for the phase of a recording.
-pub fn phase_badge(recording: &Recording) -> (Sign, &'static str, Role) {
+/// Returns a sign, its role and a word for the phase of a recording.
+pub fn phase_badge(recording: &Recording) -> (Sign, Role, &'static str) {
     match &recording.phase {
-        Phase::Starting => (Sign::Waiting, "starting", Role::Accent),
-        Phase::Recording if recording.kernel.is_some() => (Sign::Recording, "into the kernel", Role::Recording),
-        Phase::Recording => (Sign::Recording, "recording", Role::Recording),
-        Phase::Stopping { .. } | Phase::Joining { .. } => (Sign::Stopping, "stopping", Role::Accent),
-        Phase::Done(Outcome { file: None, .. }) if recording.kernel.is_none() => (Sign::No, "failed", Role::Bad),
-        Phase::Done(Outcome { stopped_by: StoppedBy::Error, .. }) => (Sign::No, "failed", Role::Bad),
-        Phase::Done(Outcome { complete: true, .. }) => (Sign::Yes, "done", Role::Good),
-        Phase::Done(_) => (Sign::Trouble, "incomplete", Role::Warning),
+        Phase::Starting => (Sign::Waiting, Role::Accent, "starting"),
+        Phase::Recording if recording.kernel.is_some() => (Sign::Recording, Role::Recording, "into the kernel"),
+        Phase::Recording => (Sign::Recording, Role::Recording, "recording"),
+        Phase::Stopping { .. } | Phase::Joining { .. } => (Sign::Stopping, Role::Accent, "stopping"),
+        Phase::Done(Outcome { file: None, .. }) if recording.kernel.is_none() => (Sign::No, Role::Bad, "failed"),
+        Phase::Done(Outcome { stopped_by: StoppedBy::Error, .. }) => (Sign::No, Role::Bad, "failed"),
+        Phase::Done(Outcome { complete: true, .. }) => (Sign::Yes, Role::Good, "done"),
+        Phase::Done(_) => (Sign::Trouble, Role::Warning, "incomplete"),
     }
 }
 
@@ -84,7 +84,7 @@ fn state_of(activity: &Activity<'_>) -> (Sign, Role, String, Role) {
 
 fn recording(tracked: &TrackedRecording) -> (Sign, Role, String, Role) {
     let recording = &tracked.value;
-    let (sign, word, role) = phase_badge(recording);
+    let (sign, role, word) = phase_badge(recording);
     let numbers = format!("{}, {}", Bytes(recording.bytes), Counted(recording.events, "event"));
     let (outcome, outcome_role) = match &recording.phase {
         Phase::Done(Outcome { trouble: Some(trouble), file, .. }) => {

@@ -103,7 +103,7 @@ fn keys<'a>(canvas: &mut Canvas<'_>, area: Rect, keys: impl IntoIterator<Item = 
 fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &TrackedRecording, area: Rect) {
     let theme = canvas.theme;
     let recording = &tracked.value;
-    let (sign, word, role) = phase_badge(recording);
+    let (sign, role, word) = phase_badge(recording);
     let (sign, style) = (theme.sign(sign), theme.role(role));
     let clock = Stopwatch(tracked.elapsed(state.recordings.shown_at(state.now.elapsed))).to_string();
     let (events, dropped) = (Count(recording.events).to_string(), Count(recording.dropped).to_string());
