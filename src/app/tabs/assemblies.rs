@@ -2,6 +2,7 @@
 
 use super::cell::{Cell, at};
 use super::list::{Fit, TabList, Table};
+use super::live;
 use super::look::Look;
 use super::registry::{Descriptor, Live, Recorded, Shows};
 use super::view::{Figure, Head, Role, Side, View};
@@ -26,10 +27,10 @@ pub(super) const TAB: Descriptor = Descriptor {
 /// The directory gets the rest of the line and needs some space.
 const MAX_NAME_WIDTH: u16 = 70;
 
-const LIVE: Live = Live { view: live, needs_counters: false, graphs: &[], recording_adds: "versions, and what is loaded or not found" };
+const LIVE: Live = Live { view: mapped, needs_counters: false, graphs: &[], recording_adds: "versions, and what is loaded or not found" };
 
 /// Lists the assemblies mapped by a process.
-fn live<'a>(state: &'a State, _: Option<&'a CountersSnapshot>) -> View<'a> {
+fn mapped<'a>(state: &'a State, _: Option<&'a CountersSnapshot>) -> View<'a> {
     let paths = state.details.assemblies.paths.as_deref();
     let figures = paths.filter(|paths| !paths.is_empty()).map(|paths| Figure::new("mapped", Count(paths.len() as u64), Role::Strong));
     let empty = match paths {
@@ -53,13 +54,11 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     // Assemblies loaded before the recording are reported at its end, in the rundown.
     let is_awaited = snapshot.loaded.is_empty() && !look.has_ended();
     if is_awaited && look.state.details.assemblies.paths.as_ref().is_some_and(|paths| !paths.is_empty()) {
-        let (text, role) = match empty {
+        let reason = match empty {
             (_, Role::Dim) => (format!("Versions are known once the recording stops ({}).", look.state.key(Action::Trace)), Role::Dim),
             missing => missing,
         };
-        let mut mapped = live(look.state, None);
-        mapped.head.insert(0, Head::text(text, role));
-        return mapped;
+        return live::below(look, &LIVE, None, reason);
     }
     // Assemblies loaded during the recording first, the latest on top.
     let mut assemblies: Vec<&Assembly> = snapshot.loaded.iter().collect();

@@ -26,11 +26,14 @@ pub(super) const TAB: Descriptor = Descriptor {
         (false, false) => Context::Collections,
     },
     actions: allocations::ACTIONS,
-    shows: Shows::Recording(Recorded {
-        view: |state| Look::new(state).map(view),
-        sources: &[Source::Allocations],
-        live: Some(Live { view: live::gc, needs_counters: true, graphs: &live::GC_GRAPHS, recording_adds: "pauses and allocated types" }),
-    }),
+    shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[Source::Allocations], live: Some(LIVE) }),
+};
+
+const LIVE: Live = Live {
+    view: live::gc,
+    needs_counters: true,
+    graphs: &["GC heap", "Time in GC", "GC pauses", "Collections", "Allocation rate"],
+    recording_adds: "pauses and allocated types",
 };
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
@@ -43,9 +46,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let empty = look.empty(is_missing, Source::Collections, unmatched);
     // Before the first collection, only the runtime's counters are known.
     if is_missing && let Some(counters) = look.counters() {
-        let mut view = live::gc(look.state, Some(counters));
-        view.head.insert(0, Head::text(empty.0, empty.1));
-        return View { graphs: look.state.graphs_of(&live::GC_GRAPHS), ..view };
+        return live::below(look, &LIVE, Some(counters), empty);
     }
     let view = View { empty, ..collections(gc).place(look.state, Tab::Gc).view("") };
     if is_missing {

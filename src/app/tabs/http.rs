@@ -2,6 +2,7 @@
 
 use super::cell::Cell;
 use super::list::{Fit, Rows, TabList, Table};
+use super::live;
 use super::live_http;
 use super::look::Look;
 use super::registry::{Descriptor, Live, Recorded, Shows};
@@ -98,27 +99,18 @@ pub(super) const TAB: Descriptor = Descriptor {
     is_shown: RowKind::can_have_recording,
     context: |_| Context::Rows,
     actions: &[],
-    shows: Shows::Recording(Recorded {
-        view: |state| Look::new(state).map(view),
-        sources: &[Source::Activities],
-        live: Some(Live {
-            view: live_http::view,
-            needs_counters: true,
-            graphs: &live_http::GRAPHS,
-            recording_adds: "each path, requests sent",
-        }),
-    }),
+    shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[Source::Activities], live: Some(LIVE) }),
 };
+
+const LIVE: Live =
+    Live { view: live_http::view, needs_counters: true, graphs: &["Requests", "p50/p95/p99"], recording_adds: "each path, requests sent" };
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let activities = &look.analysis.snapshot.activities;
     if activities.operations.is_empty()
         && let Some(counters) = look.counters()
     {
-        let (text, role) = look.missing(Source::Activities);
-        let mut view = live_http::view(look.state, Some(counters));
-        view.head.insert(0, Head::text(text, role));
-        return View { graphs: look.state.graphs_of(&live_http::GRAPHS), ..view };
+        return live::below(look, &LIVE, Some(counters), look.missing(Source::Activities));
     }
     let mut figures = Vec::new();
     // Figures that were not recorded must not be shown as zero.

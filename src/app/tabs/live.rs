@@ -2,6 +2,7 @@
 
 use super::cell::{Cell, nanoseconds};
 use super::list::{Fit, Table};
+use super::look::Look;
 use super::overview::rates;
 use super::registry::Live;
 use super::threads::{sample_age, top_frame};
@@ -15,10 +16,7 @@ use crate::app::tabs::Tab;
 use crate::app::top_frames::TopFrame;
 use crate::model::{Bytes, Count, CountRate, Percent, ThreadUse};
 
-/// Titles of the GC graphs of the overview.
-pub(super) const GC_GRAPHS: [&str; 5] = ["GC heap", "Time in GC", "GC pauses", "Collections", "Allocation rate"];
-
-/// Returns `None` for a process that cannot be attached to.
+/// Shows a process that is not being recorded; `None` if it cannot be attached to.
 pub(super) fn view<'a>(state: &'a State, tab: Tab, live: &Live) -> Option<View<'a>> {
     let row = state.selected().filter(|_| !state.shows_files())?;
     if attach(state, row).is_some() {
@@ -29,6 +27,13 @@ pub(super) fn view<'a>(state: &'a State, tab: Tab, live: &Live) -> Option<View<'
     let findings = watch.map(|watch| watch.findings().filter(|finding| finding.tab == tab).cloned().collect()).unwrap_or_default();
     let heading = Some(vec![heading(state, tab, live, counters.is_some())]);
     Some(View { heading, findings, graphs: state.graphs_of(live.graphs), ..(live.view)(state, counters) })
+}
+
+/// Shows the same for a process whose recording contains nothing for the tab, below the reason.
+pub(super) fn below<'a>(look: Look<'a>, live: &Live, counters: Option<&'a CountersSnapshot>, (reason, role): (String, Role)) -> View<'a> {
+    let mut view = (live.view)(look.state, counters);
+    view.head.insert(0, Head::text(reason, role));
+    View { graphs: look.state.graphs_of(live.graphs), ..view }
 }
 
 /// Shows the source of the figures, and the key that records the rest.

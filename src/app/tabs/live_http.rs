@@ -12,9 +12,6 @@ use crate::app::tabs::Tab;
 use crate::model::{Count, CountRate, Nanoseconds};
 use crate::sorting::CompactSort;
 
-/// Titles of the request graphs of the overview.
-pub(super) const GRAPHS: [&str; 2] = ["Requests", "p50/p95/p99"];
-
 /// Requests served with one method, route and status.
 #[derive(Clone, Copy)]
 struct Served<'a> {
