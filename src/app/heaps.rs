@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::dialog::Subject;
-use super::{Now, Ticket};
+use super::{Now, State, Ticket};
 use crate::analysis::{HeapSnapshot, Retention};
 use crate::model::{ProcessKey, SafeText};
 
@@ -150,5 +150,12 @@ impl Heaps {
     pub(super) fn cancel(&mut self, key: ProcessKey) -> Option<Ticket> {
         let heap = self.all.iter_mut().find(|heap| heap.subject.key == key)?;
         heap.walking.take().map(|walking| walking.ticket)
+    }
+}
+
+impl State {
+    /// Returns the heap of the selected process or file.
+    pub(super) fn selected_heap(&self) -> Option<&ProcessHeap> {
+        self.heaps.of(self.list.selected()?)
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::app::details::Answer;
 use crate::app::dialog::{Change, Form, Overlay, Pick};
-use crate::app::heaps::ProcessHeap;
 use crate::app::list::Row;
 use crate::app::toast::Level;
 use crate::app::{RowKind, Shape, State, TrackedRecording};
@@ -108,20 +107,16 @@ pub(super) fn heap(state: &State) -> Status {
     })
 }
 
-fn selected_heap(state: &State) -> Option<&ProcessHeap> {
-    state.heaps.of(state.list.selected()?)
-}
-
 pub(in crate::app) fn walked_heap(state: &State) -> Status {
-    ready_if(selected_heap(state).is_some_and(|heap| heap.last.is_some()))
+    ready_if(state.selected_heap().is_some_and(|heap| heap.last.is_some()))
 }
 
 pub(in crate::app) fn walked_twice(state: &State) -> Status {
-    ready_if(selected_heap(state).is_some_and(|heap| heap.before.is_some()))
+    ready_if(state.selected_heap().is_some_and(|heap| heap.before.is_some()))
 }
 
 pub(in crate::app) fn write_heap(state: &State) -> Status {
-    let Some(last) = selected_heap(state).and_then(|heap| heap.last.as_ref()).filter(|last| last.file.is_none()) else {
+    let Some(last) = state.selected_heap().and_then(|heap| heap.last.as_ref()).filter(|last| last.file.is_none()) else {
         return Status::Idle;
     };
     if state.heaps.written_by(last.ticket).is_some() {
@@ -171,7 +166,7 @@ pub(super) fn export(state: &State) -> Status {
 }
 
 pub(in crate::app) fn watch(state: &State) -> Status {
-    if is_watched(state) { live(state) } else { attachable(state) }
+    if state.selected_watch().is_some() { live(state) } else { attachable(state) }
 }
 
 pub(super) fn clean_up(state: &State) -> Status {
@@ -326,7 +321,7 @@ impl State {
         match self.context() {
             Context::Methods | Context::Flame | Context::CallTree => self.has_samples() && self.views.sampling.shape != Shape::Threads,
             Context::Events => self.analysis().is_some(),
-            Context::Counters => is_watched(self) || self.counters().is_some_and(|snapshot| !snapshot.counters.is_empty()),
+            Context::Counters => self.selected_watch().is_some() || self.counters().is_some_and(|snapshot| !snapshot.counters.is_empty()),
             Context::Rows
             | Context::Collections
             | Context::Allocations
@@ -341,10 +336,6 @@ impl State {
             _ => true,
         }
     }
-}
-
-fn is_watched(state: &State) -> bool {
-    state.list.selected().is_some_and(|key| state.watches.of(key).is_some())
 }
 
 /// Returns whether a recording of the process can be stopped.

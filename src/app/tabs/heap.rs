@@ -66,7 +66,7 @@ const ACTIONS: &[Entry] = &[
 ];
 
 pub(super) fn view(state: &State) -> View<'_> {
-    let heap = state.list.selected().and_then(|key| state.heaps.of(key));
+    let heap = state.selected_heap();
     let view = match heap.map(|heap| (&heap.before, &heap.last)) {
         Some((Some(before), Some(last))) if state.views.heap.difference => difference(state, before, last),
         Some((_, Some(last))) => histogram(state, &last.found),

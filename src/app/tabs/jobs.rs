@@ -32,7 +32,7 @@ pub(super) fn view(state: &State) -> View<'_> {
     let none = state.activities() == 0;
     let text =
         if none { "No jobs yet. Traces, dumps and perf maps of all processes are listed here." } else { "No job matches the filter." };
-    let about = |activity: Activity<'_>| Side { wide: u16::MAX, ..Side::text(vec![vec![(activity.entry(state.now), Role::Dim)]]) };
+    let about = |activity: Activity<'_>| Side::footer(vec![vec![(activity.entry(state.now), Role::Dim)]]);
     View { heading: Some(Vec::new()), side: selected.map(about), ..View::new(list, cursor, text) }
 }
 

@@ -148,7 +148,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     };
     View {
         head,
-        side: frame.map(|frame| Side { wide: u16::MAX, ..Side::text(vec![about(frame)]) }),
+        side: frame.map(|frame| Side::footer(vec![about(frame)])),
         copy,
         flame,
         filtered: Sampling::COLUMNS.to_vec(),

@@ -61,7 +61,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let side = selected.as_ref().map(|slowdown| {
         let role = if slowdown.is_problem() { Role::Strong } else { Role::Text };
         let advice = format!("{}: tab {}", key(slowdown, of), tab(slowdown.cause).titles()[0]);
-        Side { wide: u16::MAX, ..Side::text(vec![vec![(slowdown.text.clone(), role)], vec![(advice, Role::Dim)]]) }
+        Side::footer(vec![vec![(slowdown.text.clone(), role)], vec![(advice, Role::Dim)]])
     });
     View {
         head: vec![Head::Text(head)],

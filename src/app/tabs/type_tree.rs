@@ -36,7 +36,7 @@ pub(super) fn view<'a>(look: Look<'a>, tab: Tab, stacks: &Counts<'a>, show: fn(u
     let empty = if is_of_type && !has_events { "No stacks are distinguished for this type." } else { "No stack was recorded." };
     View {
         head,
-        side: selected.clone().map(|name| Side { wide: u16::MAX, ..Side::text(vec![vec![(name, Role::Accent)]]) }),
+        side: selected.clone().map(|name| Side::footer(vec![vec![(name, Role::Accent)]])),
         copy: selected.map(|name| ("method", name)),
         ..View::new(list, cursor, empty)
     }

@@ -125,6 +125,11 @@ impl<'a> Side<'a> {
         Self { text, lists: Vec::new(), chart: None, graph: None, wide: Self::WIDE, below: true, thirds: 1 }
     }
 
+    /// Creates a text that is below the list however wide the tab is.
+    pub(super) fn footer(text: Vec<Line>) -> Self {
+        Self { wide: u16::MAX, ..Self::text(text) }
+    }
+
     pub(super) fn list(list: Rows<'a>) -> Self {
         Self { lists: vec![list], ..Self::text(Vec::new()) }
     }

@@ -70,8 +70,9 @@ pub(super) fn walked(state: &mut State, ticket: Ticket, result: Result<Arc<Walke
 
 /// Opens the dialog for writing the last walk to a file.
 pub(in crate::app) fn file_form(state: &mut State) -> Vec<Effect> {
-    let heap = state.list.selected().and_then(|key| state.heaps.of(key));
-    let Some((subject, last)) = heap.and_then(|heap| Some((&heap.subject, heap.last.as_ref()?))) else { return Vec::new() };
+    let Some((subject, last)) = state.selected_heap().and_then(|heap| Some((&heap.subject, heap.last.as_ref()?))) else {
+        return Vec::new();
+    };
     let file = state.options.output_name.path(&subject.name, subject.key.pid, state.now.file_stamp(), "gcdump");
     let form = Form::heap_file(&file.to_string_lossy(), last.ticket);
     state.overlay = Some(Overlay::Form(form));

@@ -59,10 +59,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         .changing()
         .when(status::watch)
         .for_tagged()
-        .label_now(|state| {
-            let is_watched = state.list.selected().is_some_and(|key| state.watches.of(key).is_some());
-            if is_watched { "unwatch" } else { "watch" }
-        }),
+        .label_now(|state| if state.selected_watch().is_some() { "unwatch" } else { "watch" }),
     acts(Action::WatchAll, &[char('W')], "watch all", "Watch or unwatch all listed processes.", PANES, Emit(watching::toggle_all))
         .hint(66)
         .changing()
