@@ -212,9 +212,7 @@ impl OpenFile {
     pub(super) fn set_mark(&mut self) {
         let (at, before) = (self.cursor.or(self.end), self.span());
         self.mark = if self.mark == at { None } else { at };
-        if self.span() != before {
-            self.ticket = None;
-        }
+        self.read_if_changed(before);
     }
 
     /// Records that the shown range has been read.
@@ -235,6 +233,11 @@ impl OpenFile {
 }
 
 impl State {
+    /// Returns the local date and time at which the recording started or the heap was written; empty if unknown.
+    pub(super) fn recorded_at(&self, file: &TraceFile) -> String {
+        if file.start_unix_ms == 0 { String::new() } else { self.now.local(file.start_unix_ms, "%Y-%m-%d %H:%M") }
+    }
+
     /// Returns the time in the open file at a column of its timeline; `None` if this line is not of the timeline.
     pub(super) fn time_at(&self, x: u16, y: Option<u16>) -> Option<i64> {
         let file = self.open_file().filter(|file| file.facts.kind == FileKind::Trace && self.context().is_pane())?;

@@ -30,15 +30,19 @@ pub struct Now {
 impl Now {
     /// Formats the local time of day.
     pub fn clock(self) -> String {
-        let second = ((self.unix_ms / 1000) as i64 + i64::from(self.utc_offset)).rem_euclid(86_400);
-        format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
+        self.local(self.unix_ms, "%H:%M:%S")
     }
 
     /// Returns the local date and time in the format used in file names.
     pub fn file_stamp(self) -> String {
-        let time = Timestamp::from_millisecond(self.unix_ms as i64).unwrap_or_default();
-        let local = Offset::from_seconds(self.utc_offset).unwrap_or(Offset::UTC).to_datetime(time);
-        local.strftime(FILE_STAMP).to_string()
+        self.local(self.unix_ms, FILE_STAMP)
+    }
+
+    /// Formats the local date and time of milliseconds since the Unix epoch; empty if there is no such time.
+    pub(super) fn local(self, unix_ms: u64, format: &str) -> String {
+        let time = i64::try_from(unix_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+        let offset = Offset::from_seconds(self.utc_offset).unwrap_or(Offset::UTC);
+        time.map_or_else(String::new, |time| offset.to_datetime(time).strftime(format).to_string())
     }
 }
 

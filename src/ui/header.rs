@@ -17,7 +17,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
         format!("frame {} µs, slowest {} µs, {bytes}, queue {queue}", last.as_micros(), slowest.as_micros())
     });
     let marks = [
-        (area.width >= 60).then_some((&clock[..5], theme.dim, 0)),
+        (area.width >= 60).then_some((clock.get(..5).unwrap_or_default(), theme.dim, 0)),
         state.options.demo.then_some(("DEMO", theme.chip, 1)),
         state.options.readonly.then_some(("READ-ONLY", theme.chip, 1)),
         cost.as_deref().map(|text| (text, theme.dim, 0)),

@@ -4,12 +4,10 @@ mod chooser;
 mod control;
 mod dump;
 mod export;
-mod file_picker;
 mod form;
 mod form_layout;
 mod heap;
 mod launch;
-mod menu;
 mod palette;
 mod perf_map;
 mod pick_list;
@@ -33,13 +31,11 @@ pub use chooser::Chooser;
 pub use control::Change;
 pub(super) use control::ControlRequest;
 pub use export::ExportRequest;
-pub use file_picker::FileUse;
 pub use form::{Choice, Field, Form, Purpose, Question, Reply};
 pub use form_layout::{FormLayout, Line as FormLine};
 pub use launch::ProgramRequest;
-pub use menu::CopyItem;
 pub use palette::{Found, Palette};
-pub use pick_list::{ListState, PickList};
+pub use pick_list::{CopyItem, FileUse, ListState, PickList};
 pub(super) use picker::picked_profiles;
 
 /// The process that a dialog applies to. Dialogs keep this rather than a row index, because rows move.

@@ -13,7 +13,7 @@ use crate::clr::profiles;
 use crate::model::Bytes;
 
 use super::picker::overhead;
-use super::{FileUse, Found, Overlay, Pick};
+use super::{Found, Overlay, Pick};
 
 /// The selection and filter of a list.
 #[derive(Debug, Default)]
@@ -23,6 +23,40 @@ pub struct ListState {
     pub filter: Filter,
     /// Whether each item is chosen; empty if only one can be.
     pub chosen: Vec<bool>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CopyItem {
+    pub label: &'static str,
+    pub text: String,
+}
+
+/// The purpose of choosing a recorded file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileUse {
+    Open,
+    /// Compare with the open file. The open file itself can be chosen to compare two of its ranges.
+    Compare,
+}
+
+impl Pick {
+    /// The actions on a process, whether currently possible or not.
+    pub const ACTIONS: [Action; 14] = [
+        Action::TraceForm,
+        Action::Profiles,
+        Action::Dump,
+        Action::PerfMap,
+        Action::SetVariable,
+        Action::UnsetVariable,
+        Action::StartupHook,
+        Action::AttachProfiler,
+        Action::StartupProfiler,
+        Action::Resume,
+        Action::WalkHeap,
+        Action::Port,
+        Action::Producer,
+        Action::Launch,
+    ];
 }
 
 impl ListState {
