@@ -19,6 +19,7 @@ use super::input::{self, Input};
 use super::runner::Runner;
 use super::signal_request::SignalRequest;
 use super::signals::{self, Signals};
+use super::tasks::spawn;
 use super::terminal::{Device, Terminal, TerminalOptions};
 use super::ticks::Ticks;
 use super::{panic, watcher};
@@ -105,10 +106,10 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     let watcher = match directory {
         Some(directory) => {
             let ticks = Ticks::new(refresh).context("cannot start the refresh timer")?;
-            tokio::spawn(watcher::watch(directory, ticks, wake, inbox))
+            spawn(watcher::watch(directory, ticks, wake, inbox))
         }
         // The first message starts the initial effects.
-        None => tokio::spawn(async move { drop(inbox.send(Msg::Tick).await) }),
+        None => spawn(async move { drop(inbox.send(Msg::Tick).await) }),
     };
 
     let mut screen = Screen { state, look, terminal, runner: &mut runner, clock, drawn: None, dirty: true };

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
+use super::tasks::start_blocking;
 use crate::app::{Msg, Ticket};
 use crate::model::{ProcessKey, Span};
 use crate::session::read_trace;
@@ -28,7 +29,7 @@ impl Files {
         if let Some(before) = self.active.insert(key, Arc::clone(&active)) {
             before.store(false, Ordering::Relaxed);
         }
-        tokio::task::spawn_blocking(move || {
+        start_blocking(move || {
             let mut reported = Instant::now();
             let on_progress = |bytes| {
                 if reported.elapsed() >= PROGRESS_INTERVAL {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use foldhash::HashMap;
 use tokio::sync::mpsc;
 
+use super::tasks::{blocking, spawn, start_blocking};
 use crate::app::{JobResult, Msg, Ticket, WalkedHeap};
 use crate::model::{Process, SafeText};
 use crate::net::client::Client;
@@ -40,7 +41,7 @@ impl Heaps {
     pub(super) fn walk(&mut self, client: Client, process: Process, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
         let active = self.register(ticket);
         let (turn, last) = (Arc::clone(&self.turn), Arc::clone(&self.last));
-        tokio::spawn(async move {
+        spawn(async move {
             let _turn = turn.lock().await;
             let is_wanted = || active.load(Ordering::Relaxed) && !inbox.is_closed();
             // Each walk costs the process a GC.
@@ -57,8 +58,7 @@ impl Heaps {
             let result = match walk_heap(client, process.runtime.as_ref(), true, IDLE_TIMEOUT, on_progress).await {
                 Ok(walk) => {
                     let took = began.elapsed();
-                    let computed = tokio::task::spawn_blocking(move || found(walk, took)).await;
-                    computed.map_err(|error| SafeText::from(error.to_string())).map(|(walk, found)| {
+                    blocking(move || found(walk, took)).await.map_err(SafeText::from).map(|(walk, found)| {
                         *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(LatestWalk { ticket, walk, process }));
                         Arc::new(found)
                     })
@@ -73,7 +73,7 @@ impl Heaps {
     /// Reads a file, unless it is canceled before its turn.
     pub(super) fn read(&mut self, path: PathBuf, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
         let (active, reading) = (self.register(ticket), Arc::clone(&self.reading));
-        tokio::spawn(async move {
+        spawn(async move {
             let turn = reading.lock_owned().await;
             let read = move || {
                 // The next read starts when this one ends, even if it was canceled.
@@ -89,7 +89,7 @@ impl Heaps {
                 // The receiver is gone once the dashboard has quit.
                 let _ = inbox.blocking_send(Msg::HeapWalked { ticket, result: result.map_err(SafeText::from) });
             };
-            tokio::task::spawn_blocking(read);
+            start_blocking(read);
         });
     }
 

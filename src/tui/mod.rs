@@ -29,6 +29,7 @@ mod signal_request;
 #[cfg_attr(windows, path = "windows/signals.rs")]
 mod signals;
 mod tail;
+mod tasks;
 mod terminal;
 #[cfg_attr(not(target_os = "linux"), path = "portable/ticks.rs")]
 mod ticks;

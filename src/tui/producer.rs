@@ -8,6 +8,7 @@ use tokio::time::timeout;
 
 use super::exit_report::message;
 use super::signals::Signals;
+use super::tasks::boxed;
 use crate::app::{JobResult, Msg, Ticket};
 use crate::session::{self, ServeOptions};
 
@@ -28,7 +29,7 @@ impl Producer {
         while self.tasks.try_join_next().is_some() {}
         let (stop, stopped) = watch::channel(false);
         self.stop = Some(stop);
-        self.tasks.spawn(async move {
+        self.tasks.spawn(boxed(async move {
             // The receiver is gone once the dashboard has quit.
             let send = async |msg| drop(inbox.send(msg).await);
             let (reports, mut reported) = mpsc::unbounded_channel();
@@ -40,7 +41,7 @@ impl Producer {
             };
             let (served, ()) = tokio::join!(serving, reporting);
             send(Msg::job_done(ticket, served.map(|()| JobResult::default()))).await;
-        });
+        }));
     }
 
     /// Ends the sessions and the connection.

@@ -11,6 +11,7 @@ use tokio::time::{sleep, timeout};
 use super::exit_report;
 use super::kernel;
 use super::signals::Signals;
+use super::tasks::boxed;
 use crate::app::Msg;
 use crate::model::{Phase, Recording, RecordingId};
 use crate::net::client::Client;
@@ -35,26 +36,26 @@ impl Recordings {
     pub(super) fn start(&mut self, client: Client, plan: Plan, inbox: mpsc::Sender<Msg>) {
         let requests = self.begin(plan.id);
         self.event_filters.insert(plan.id, plan.event_filter.clone());
-        self.tasks.spawn(record(client, plan, requests, inbox, None));
+        self.tasks.spawn(boxed(record(client, plan, requests, inbox, None)));
     }
 
     /// Starts a recording whose events go to the kernel.
     pub(super) fn start_in_kernel(&mut self, client: Client, wanted: kernel::KernelRequest, inbox: mpsc::Sender<Msg>) {
         let requests = self.begin(wanted.recording.id);
-        self.tasks.spawn(kernel::run(client, wanted, requests, inbox));
+        self.tasks.spawn(boxed(kernel::run(client, wanted, requests, inbox)));
     }
 
     /// Starts a recording once its process is known, and then resumes the process, which is suspended until then.
     pub(super) fn await_start(&mut self, id: RecordingId, start: oneshot::Receiver<(Launched, Plan)>, inbox: mpsc::Sender<Msg>) {
         let mut requests = self.begin(id);
-        self.tasks.spawn(async move {
+        self.tasks.spawn(boxed(async move {
             let (launched, plan) = tokio::select! {
                 start = start => start.ok()?,
                 // Canceled before the start.
                 Ok(_) = requests.wait_for(|request| *request != StopRequest::None) => return None,
             };
             record(launched.client.clone(), plan, requests, inbox, Some(launched)).await
-        });
+        }));
     }
 
     /// Removes ended recordings, and registers a new one.

@@ -1,7 +1,6 @@
 //! Runs the effects returned by `update` on the task pool, and answers with messages.
 
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use super::kernel;
 use super::launch::{self, LaunchRecording};
 use super::producer::Producer;
 use super::recordings::Recordings;
+use super::tasks::{self, blocking, boxed, start_blocking};
 use super::watches::Watches;
 use super::work::{clean_up, close_port, control, stacks};
 use crate::app::{Clipboard, Effect, JobResult, Msg, Ticket};
@@ -149,7 +149,7 @@ impl Runner {
             Effect::ReadLog => self.send(Msg::OwnLog(log::latest().into())),
             Effect::FindFreeName { proposed, here } => {
                 let inbox = self.inbox.clone();
-                tokio::task::spawn_blocking(move || {
+                start_blocking(move || {
                     let free = session::free_target_path(&proposed, &here);
                     if free != proposed {
                         let _ = inbox.blocking_send(Msg::FreeName { proposed, free });
@@ -158,7 +158,7 @@ impl Runner {
             }
             Effect::FindFreeSpace { key, folder, here } => {
                 let (inbox, client) = (self.inbox.clone(), self.client_of(key).ok());
-                tokio::task::spawn_blocking(move || {
+                start_blocking(move || {
                     let space = client.and_then(|(client, _)| session::free_space(&client, &here));
                     let _ = inbox.blocking_send(Msg::FreeSpace { folder, space });
                 });
@@ -197,7 +197,7 @@ impl Runner {
                 let (start, started) = oneshot::channel();
                 self.recordings.await_start(id, started, self.inbox.clone());
                 let recording = LaunchRecording { id, output_name: self.output_name.clone(), start };
-                tokio::spawn(launch::run(*program, recording, ticket, self.inbox.clone()));
+                tasks::spawn(launch::run(*program, recording, ticket, self.inbox.clone()));
             }
             Effect::ServePort { path, ticket } => {
                 let result = self.serve(&path);
@@ -307,13 +307,13 @@ impl Runner {
         F: Future<Output = Result<T, String>> + Send + 'static,
         T: Send + 'static,
     {
-        let query = self.client_of(key).map(|(client, process)| query(client, process));
-        self.spawn(async move {
-            answer(match query {
-                Ok(query) => query.await,
-                Err(gone) => Err(gone),
-            })
-        });
+        match self.client_of(key) {
+            Ok((client, process)) => {
+                let query = query(client, process);
+                self.spawn(async move { answer(query.await) });
+            }
+            Err(gone) => self.send(answer(Err(gone))),
+        }
     }
 
     /// Spawns a job on a process, and reports its result.
@@ -335,17 +335,11 @@ impl Runner {
 
     /// Spawns a task that answers with a message.
     fn spawn(&self, task: impl Future<Output = Msg> + Send + 'static) {
-        // One task type for all makes the binary smaller.
-        let task: Pin<Box<dyn Future<Output = Msg> + Send>> = Box::pin(task);
+        let task = boxed(task);
         let inbox = self.inbox.clone();
         // The receiver is gone once the dashboard has quit.
-        tokio::spawn(async move { drop(inbox.send(task.await).await) });
+        tasks::spawn(async move { drop(inbox.send(task.await).await) });
     }
-}
-
-/// Runs blocking work on the pool of threads for that, and returns its panic as an error.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, String> {
-    tokio::task::spawn_blocking(work).await.map_err(|panicked| panicked.to_string())
 }
 
 #[cfg(test)]

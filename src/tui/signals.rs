@@ -11,6 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
 use super::signal_request::SignalRequest;
+use super::tasks::spawn;
 use super::terminal::Device;
 use crate::net::interrupts::SAME_REQUEST;
 
@@ -93,7 +94,7 @@ pub(super) fn suspend(prepare: impl FnOnce()) {
 pub(super) fn restore_before_core_dump(device: Arc<Device>) -> io::Result<()> {
     for number in [process::Signal::QUIT, process::Signal::ABORT].map(process::Signal::as_raw) {
         let (mut asked, device) = (signal(SignalKind::from_raw(number))?, Arc::clone(&device));
-        tokio::spawn(async move {
+        spawn(async move {
             if asked.recv().await.is_some() {
                 device.restore();
                 // Only fails for signals that do not exist.

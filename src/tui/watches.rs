@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::tasks::boxed;
 use crate::app::{Msg, Ticket};
 use crate::model::ProcessKey;
 use crate::net::client::Client;
@@ -33,13 +34,13 @@ impl Watches {
         // Forget those that have ended.
         while self.tasks.try_join_next().is_some() {}
         self.stops.retain(|_, stop| !stop.is_closed());
-        self.tasks.spawn(async move {
+        self.tasks.spawn(boxed(async move {
             // The receiver is gone once the dashboard has quit.
             let send = async |msg| drop(inbox.send(msg).await);
             let publish = |counters, usage| send(Msg::WatchReport { ticket, counters: Arc::new(counters), usage });
             let trouble = session::watch(&client, &watch, stopped, publish).await.err().map(Into::into);
             send(Msg::WatchEnded { ticket, trouble }).await;
-        });
+        }));
     }
 
     /// Stops watching a process.

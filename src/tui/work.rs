@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::tasks::blocking;
 use crate::app::JobResult;
 use crate::app::tabs::Stacks;
 use crate::ipc::Command;
@@ -23,9 +24,8 @@ pub(super) fn stacks(sampled: session::ThreadStacks) -> Arc<Stacks> {
 pub(super) async fn control(client: &Client, mut command: Command, file: Option<&Path>) -> Result<(), String> {
     if let (Command::AttachProfiler { data, .. }, Some(file)) = (&mut command, file) {
         let file = file.to_owned();
-        let read =
-            tokio::task::spawn_blocking(move || session::client_data(&file).map_err(|error| format!("{:#}", anyhow::Error::new(error))));
-        *data = read.await.unwrap_or_else(|_| Err("reading the profiler's data failed inside dn-top".to_owned()))?;
+        let read = move || session::client_data(&file).map_err(|error| format!("{:#}", anyhow::Error::new(error)));
+        *data = blocking(read).await.unwrap_or_else(|_| Err("reading the profiler's data failed inside dn-top".to_owned()))?;
     }
     client.run(&command).await.map(drop).map_err(|error| error.to_string())
 }
