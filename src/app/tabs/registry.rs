@@ -5,6 +5,7 @@ use super::{slowdown, stacks, threads, trace};
 use crate::analysis::CountersSnapshot;
 use crate::app::action::{Context, Entry};
 use crate::app::cursor::Neighbor;
+use crate::app::listed::listed;
 use crate::app::pane::RowKind;
 use crate::app::state::State;
 use crate::diagnosis::Source;
@@ -56,16 +57,15 @@ pub(super) struct Live {
 /// Defines the tabs and their modules.
 macro_rules! tabs {
     ($($(#[$doc:meta])* $tab:ident: $module:ident,)*) => {
-        /// A tab of the details pane.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Tab {
-            $($(#[$doc])* $tab,)*
+        listed! {
+            /// A tab of the details pane. All are listed from left to right.
+            #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+            pub enum Tab {
+                $($(#[$doc])* $tab,)*
+            }
         }
 
         impl Tab {
-            /// All tabs, left to right.
-            pub const ALL: [Self; [$(Self::$tab),*].len()] = [$(Self::$tab),*];
-
             pub(in crate::app) const fn descriptor(self) -> &'static Descriptor {
                 match self {
                     $(Self::$tab => &$module::TAB,)*
