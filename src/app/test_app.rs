@@ -287,6 +287,19 @@ impl TestApp {
         self.effects.extend(update(&mut self.state, msg, self.now));
     }
 
+    /// Sends the status of a recording.
+    pub(crate) fn report(&mut self, recording: Recording) {
+        self.send(Msg::Recording(Box::new(recording)));
+    }
+
+    /// Answers the last effect, which must be a search for recorded files.
+    pub(crate) fn found(&mut self, files: Vec<TraceFile>) {
+        match self.take_effects().pop() {
+            Some(Effect::FindFiles { ticket, .. }) => self.send(Msg::FilesFound { ticket, files }),
+            other => panic!("{other:?}"),
+        }
+    }
+
     /// Clicks a screen position.
     pub(crate) fn click(&mut self, column: u16, row: u16) {
         let (kind, modifiers) = (MouseEventKind::Down(MouseButton::Left), KeyModifiers::NONE);

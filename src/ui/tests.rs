@@ -186,7 +186,7 @@ fn recording_views_match_their_snapshots() {
 fn recording_notes_are_shown() {
     let mut app = scene("recording", 120, 40);
     let notes = vec!["events include stacks".to_owned()];
-    app.send(Msg::Recording(Box::new(Recording { notes, ..recording(1, 432, Phase::Recording) })));
+    app.report(Recording { notes, ..recording(1, 432, Phase::Recording) });
     let shown = text(&picture(&app, &Theme::dark(), 120, 40));
     assert!(shown.contains("Note: events include stacks."), "{shown}");
 }
@@ -198,7 +198,7 @@ fn facts_of_a_recording_stay_within_the_pane() {
         let notes = vec!["this note takes more than one line of a narrow pane".to_owned(); 3];
         let names = MethodNameResolution::Requested;
         let facts = Recording { notes, names, unanalyzed: 1, events: 1, ..recording(1, 432, Phase::Recording) };
-        app.send(Msg::Recording(Box::new(facts)));
+        app.report(facts);
         text(&picture(&app, &Theme::dark(), width, height))
     };
     let narrow = shown(40, 10);
@@ -224,7 +224,7 @@ fn keys_that_choose_a_recording_are_the_configured_ones() {
     let ended = Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: None, trouble: None };
     for (id, phase) in [(1, Phase::Done(ended)), (2, Phase::Recording)] {
         app.press("t");
-        app.send(Msg::Recording(Box::new(recording(id, 42, phase))));
+        app.report(recording(id, 42, phase));
     }
     app.press("⏎3");
     let shown = |app: &TestApp| text(&picture(app, &Theme::dark(), 120, 40));

@@ -141,9 +141,9 @@ impl State {
 mod tests {
     use std::time::Duration;
 
+    use crate::app::Tab;
     use crate::app::tabs::view::Head;
     use crate::app::test_app::{TestApp, recording};
-    use crate::app::{Msg, Tab};
     use crate::model::Phase;
 
     #[test]
@@ -153,7 +153,7 @@ mod tests {
         let mut heading = |seconds: u64| {
             let analysis = Some(crate::ui::tests::analysis::scripted());
             let elapsed = Duration::from_secs(seconds);
-            app.send(Msg::Recording(Box::new(crate::model::Recording { analysis, elapsed, ..recording(1, 5, Phase::Recording) })));
+            app.report(crate::model::Recording { analysis, elapsed, ..recording(1, 5, Phase::Recording) });
             let view = app.state.view_of(Tab::Slowdown).unwrap();
             let Head::Text(pieces) = &view.head[0] else { panic!("no text") };
             pieces.iter().map(|(text, _)| text.as_str()).collect::<String>()

@@ -266,7 +266,6 @@ fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a, ThreadRow<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::Msg;
     use crate::app::test_app::{TestApp, recording};
     use crate::model::{Phase, Recording, ThreadUse};
 
@@ -276,7 +275,7 @@ mod tests {
             let mut app = TestApp::populated(120, 40);
             app.press("t");
             let analysis = Some(crate::ui::tests::analysis::scripted());
-            app.send(Msg::Recording(Box::new(Recording { analysis, threads: threads.into(), ..recording(1, 5, Phase::Recording) })));
+            app.report(Recording { analysis, threads: threads.into(), ..recording(1, 5, Phase::Recording) });
             app.press("⏎6");
             let view = app.state.view_of(Tab::Threads).unwrap();
             let texts = view.head.iter().filter_map(|head| if let Head::Text(pieces) = head { Some(pieces[0].0.clone()) } else { None });

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::{analysis, picture, text};
 use crate::analysis::EventCount;
-use crate::app::Msg;
 use crate::app::test_app::{TestApp, recording};
 use crate::model::{EventRate, Phase, Recording, RecordingAnalysis};
 use crate::ui::Theme;
@@ -14,7 +13,7 @@ fn with(events: Vec<EventRate>) -> TestApp {
     let analysis = RecordingAnalysis { events, ..analysis::empty().as_ref().clone() };
     let mut app = TestApp::populated(120, 40);
     app.press("⏎t");
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(Arc::new(analysis)), ..recording(1, 42, Phase::Recording) })));
+    app.report(Recording { analysis: Some(Arc::new(analysis)), ..recording(1, 42, Phase::Recording) });
     app
 }
 

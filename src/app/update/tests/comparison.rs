@@ -150,15 +150,13 @@ fn closing_the_files_ends_the_comparison() {
     app.press("=");
     assert_eq!(app.take_effects(), [], "there is nothing to compare with");
     app.press("L");
-    let Some(Effect::FindFiles { ticket, .. }) = app.take_effects().pop() else { panic!() };
     let file = trace_file("/x/a.nettrace");
-    app.send(Msg::FilesFound { ticket, files: vec![file.clone()] });
+    app.found(vec![file.clone()]);
     app.press("⏎");
     let (ticket, _) = read_request(&mut app);
     answer(&mut app, ticket, scripted());
     app.press("=");
-    let Some(Effect::FindFiles { ticket, .. }) = app.take_effects().pop() else { panic!() };
-    app.send(Msg::FilesFound { ticket, files: vec![file] });
+    app.found(vec![file]);
     app.press("↓⏎");
     let (ticket, _) = read_request(&mut app);
     app.press("⎋⎋");

@@ -102,7 +102,7 @@ fn recording_counters_are_shown_without_a_watch() {
     assert_eq!(app.state.context(), Context::Counters);
     let mut analysis = (*scripted()).clone();
     analysis.snapshot.counters = (*metered()).clone();
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(analysis.into()), ..recording(1, 42, Phase::Recording) })));
+    app.report(Recording { analysis: Some(analysis.into()), ..recording(1, 42, Phase::Recording) });
     assert_eq!(lines(&app).len(), 11);
     app.press("w");
     assert_eq!(lines(&app), [""; 0], "those of the watch replace them");

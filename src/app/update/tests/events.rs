@@ -1,13 +1,13 @@
 use crate::app::action::Context;
 use crate::app::test_app::{TestApp, recording};
-use crate::app::{Effect, Msg, Tab};
+use crate::app::{Effect, Tab};
 use crate::model::{Phase, Recording};
 use crate::ui::tests::analysis::{empty, scripted};
 
 fn recorded(keys: &str) -> TestApp {
     let mut app = TestApp::populated(120, 40);
     app.press("⏎t");
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), ..recording(1, 42, Phase::Recording) })));
+    app.report(Recording { analysis: Some(scripted()), ..recording(1, 42, Phase::Recording) });
     app.press(keys);
     app
 }
@@ -35,9 +35,9 @@ fn event_filter_applies_to_the_view_and_the_recorder() {
     // Methods have a separate filter; a new recording is sent the event filter again.
     app.press("7/price⏎8");
     assert_eq!((filters_sent(&mut app), names(&app).len()), (vec![], 1));
-    app.send(Msg::Recording(Box::new(recording(1, 43, super::views::done()))));
+    app.report(recording(1, 43, super::views::done()));
     app.press("t8");
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), ..recording(2, 1, Phase::Recording) })));
+    app.report(Recording { analysis: Some(scripted()), ..recording(2, 1, Phase::Recording) });
     assert_eq!(filters_sent(&mut app), ["exc"]);
     app.press("/⎋");
     assert_eq!(filters_sent(&mut app), [""]);
@@ -49,7 +49,7 @@ fn event_filter_is_sent_to_each_recorder() {
     let mut app = recorded("8f/exc⏎");
     let other = app.state.list.at(1).unwrap().process.key;
     app.press("⎋↓t");
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), key: other, ..recording(2, 1, Phase::Recording) })));
+    app.report(Recording { analysis: Some(scripted()), key: other, ..recording(2, 1, Phase::Recording) });
     let sent = |app: &mut TestApp| {
         let of = |effect| if let Effect::FilterEvents { id, filter } = effect { Some((id.0, filter)) } else { None };
         app.take_effects().into_iter().filter_map(of).next_back()
@@ -68,7 +68,7 @@ fn empty_list_of_single_events_says_what_is_known() {
     for (events, expected) in [(0, "No events so far."), (7, "Only thread samples or rundown events so far")] {
         let mut analysis = (*empty()).clone();
         analysis.snapshot.totals.events = events;
-        app.send(Msg::Recording(Box::new(Recording { analysis: Some(analysis.into()), ..recording(1, 43, Phase::Recording) })));
+        app.report(Recording { analysis: Some(analysis.into()), ..recording(1, 43, Phase::Recording) });
         let text = app.state.view_of(Tab::Events).unwrap().empty.0;
         assert!(text.starts_with(expected), "{text}");
     }
@@ -98,7 +98,7 @@ fn open_event_stays_open_while_new_events_arrive() {
     let mut analysis = (*scripted()).clone();
     let newer = analysis.recent.events.remove(3);
     analysis.recent.events.insert(0, newer);
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(analysis.into()), ..recording(1, 43, Phase::Recording) })));
+    app.report(Recording { analysis: Some(analysis.into()), ..recording(1, 43, Phase::Recording) });
     assert_eq!(shown(&app), before);
     assert_eq!(app.state.view_cursor(Tab::Events).at, 1);
 }

@@ -27,7 +27,7 @@ fn running_recording_can_be_exported() {
     assert!(app.state.overlay.is_none());
     let live = recording(1, 42, Phase::Recording);
     let (file, key) = (live.file.clone(), live.key);
-    app.send(Msg::Recording(Box::new(live)));
+    app.report(live);
     app.press("E");
     assert_eq!((app.state.context(), form(&app).focus), (Context::Form, Field::Question(0)));
     assert!(form(&app).effects()[0].contains("recorded so far"), "{:?}", form(&app).effects());
@@ -85,7 +85,7 @@ fn recording_without_a_file_is_not_exported() {
     app.press("⏎t");
     let outcome = crate::model::Outcome { stopped_by: crate::model::StoppedBy::Interrupt, complete: false, file: None, trouble: None };
     let over = Recording { bytes: 0, ..recording(1, 1, Phase::Done(outcome)) };
-    app.send(Msg::Recording(Box::new(over)));
+    app.report(over);
     app.press("E");
     assert!(app.state.overlay.is_none() && app.last_toast().contains("No recording to export"), "{:?}", app.toast_texts());
 }
@@ -98,7 +98,7 @@ fn running_flight_recorder_must_be_saved_before_export() {
     let kept = Some(crate::model::FlightBufferUsage { bytes: 1, span: std::time::Duration::from_secs(1) });
     app.take_effects();
     for phase in [Phase::Recording, Phase::Stopping { since: std::time::Duration::ZERO, bytes: 0 }] {
-        app.send(Msg::Recording(Box::new(Recording { kept, ..recording(1, 42, phase) })));
+        app.report(Recording { kept, ..recording(1, 42, phase) });
         app.press("E");
         assert!(app.state.overlay.is_none() && app.last_toast().contains("save it first (S)"), "{:?}", app.toast_texts());
         assert_eq!(app.take_effects(), []);
@@ -109,7 +109,7 @@ fn running_flight_recorder_must_be_saved_before_export() {
         file: Some("a.nettrace".into()),
         trouble: None,
     };
-    app.send(Msg::Recording(Box::new(Recording { kept, ..recording(1, 42, Phase::Done(outcome)) })));
+    app.report(Recording { kept, ..recording(1, 42, Phase::Done(outcome)) });
     app.press("E⌃⏎");
     assert_eq!(requested_export(&mut app).0, "a.nettrace");
 }

@@ -140,9 +140,7 @@ fn process_actions_are_refused_for_files() {
 fn listed(app: &mut TestApp, names: &[&str]) {
     app.take_effects();
     app.press("L");
-    let effects = app.take_effects();
-    let [Effect::FindFiles { ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
-    app.send(Msg::FilesFound { ticket: *ticket, files: names.iter().map(|name| trace_file(&format!("/x/{name}"))).collect() });
+    app.found(names.iter().map(|name| trace_file(&format!("/x/{name}"))).collect());
 }
 
 #[test]
@@ -204,7 +202,7 @@ fn recordings_of_this_run_are_listed_from_any_folder() {
     let mut app = TestApp::populated(120, 40);
     app.press("t");
     let outcome = Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some("/elsewhere/a.nettrace".into()), trouble: None };
-    app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Done(outcome)))));
+    app.report(recording(1, 5, Phase::Done(outcome)));
     app.take_effects();
     app.press("L");
     let effects = app.take_effects();

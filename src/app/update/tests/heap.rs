@@ -213,10 +213,8 @@ fn heap_file_opens_with_the_heap_tab_only() {
     let mut app = TestApp::populated(120, 40);
     let walk = answered(&mut app, 1);
     app.press("L");
-    let effects = app.take_effects();
-    let Some(Effect::FindFiles { ticket, .. }) = effects.last() else { panic!("{effects:?}") };
     let trace = trace_file("/x/a.nettrace");
-    app.send(Msg::FilesFound { ticket: *ticket, files: vec![heap_file("a.gcdump"), trace.clone()] });
+    app.found(vec![heap_file("a.gcdump"), trace.clone()]);
     app.press("⏎");
     assert_eq!((app.state.tab, app.selected_name(), heading(&app)), (Tab::Heap, "a.gcdump".to_owned(), "Reading the file …".to_owned()));
     read_next(&mut app, "a.gcdump", Ok(1));
@@ -250,23 +248,17 @@ fn the_heaps_of_two_files_are_compared() {
     read_next(&mut app, "after.gcdump", Ok(2));
     let trace = trace_file("/x/a.nettrace");
     app.press("=");
-    let effects = app.take_effects();
-    let Some(Effect::FindFiles { ticket, .. }) = effects.last() else { panic!("{effects:?}") };
-    app.send(Msg::FilesFound { ticket: *ticket, files: vec![trace.clone(), heap_file("after.gcdump")] });
+    app.found(vec![trace.clone(), heap_file("after.gcdump")]);
     assert!(app.state.overlay.is_none() && app.last_toast().contains("No other .gcdump file"), "{}", app.last_toast());
     app.press("=");
-    let effects = app.take_effects();
-    let Some(Effect::FindFiles { ticket, .. }) = effects.last() else { panic!("{effects:?}") };
-    app.send(Msg::FilesFound { ticket: *ticket, files: vec![trace, heap_file("after.gcdump"), heap_file("before.gcdump")] });
+    app.found(vec![trace, heap_file("after.gcdump"), heap_file("before.gcdump")]);
     // Neither the trace nor the open file is listed.
     app.press("⏎");
     read_next(&mut app, "before.gcdump", Err("cut off\u{1b}"));
     assert_eq!(app.last_toast(), "cut off\u{fffd}");
     assert_eq!(rows(&app)[0][0], "6.4 MB");
     app.press("=");
-    let effects = app.take_effects();
-    let Some(Effect::FindFiles { ticket, .. }) = effects.last() else { panic!("{effects:?}") };
-    app.send(Msg::FilesFound { ticket: *ticket, files: vec![heap_file("before.gcdump")] });
+    app.found(vec![heap_file("before.gcdump")]);
     app.press("⏎");
     read_next(&mut app, "before.gcdump", Ok(1));
     assert_eq!(rows(&app)[0][..3], ["+3.2 MB", "3.2 MB", "6.4 MB"]);

@@ -141,7 +141,7 @@ fn copied_paths_contain_no_control_characters() {
     app.press("t");
     let Recording { mut file, .. } = recording(1, 5, Phase::Recording);
     file.set_file_name("a\nb\u{1b}.nettrace");
-    app.send(Msg::Recording(Box::new(Recording { file, ..recording(1, 5, Phase::Recording) })));
+    app.report(Recording { file, ..recording(1, 5, Phase::Recording) });
     app.press("y");
     let Some(Overlay::List(_, Pick::Copy(items))) = &app.state.overlay else { panic!("no menu") };
     let text = |label| items.iter().find(|item| item.label == label).map(|item| item.text.as_str());

@@ -10,7 +10,7 @@ fn recorded() -> TestApp {
     let mut app = TestApp::populated(120, 40);
     app.press("t");
     app.take_effects();
-    app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
+    app.report(recording(1, 5, Phase::Recording));
     app
 }
 
@@ -60,7 +60,7 @@ fn quit_completes_when_recordings_are_finished() {
     app.press("qy");
     app.take_effects();
     app.wait(2000);
-    app.send(Msg::Recording(Box::new(recording(1, 6, Phase::Stopping { since: Duration::from_secs(2), bytes: 1 }))));
+    app.report(recording(1, 6, Phase::Stopping { since: Duration::from_secs(2), bytes: 1 }));
     // No other action is available while quitting.
     app.press("t d q ?");
     assert_eq!(app.take_effects(), []);

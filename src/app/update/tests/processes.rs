@@ -53,7 +53,7 @@ fn actions_are_refused_for_an_ended_process() {
 fn ended_process_stays_while_its_details_are_read() {
     let mut app = TestApp::populated(120, 40);
     app.press("t");
-    app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
+    app.report(recording(1, 5, Phase::Recording));
     app.press("⏎7");
     app.send(Msg::Processes(sample_processes().into_iter().skip(1).collect()));
     app.wait(60_000);
@@ -74,7 +74,7 @@ fn ended_process_stays_while_its_details_are_read() {
 fn ended_process_stays_although_it_no_longer_matches_the_filter() {
     let mut app = TestApp::populated(120, 40);
     app.press("t");
-    app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
+    app.report(recording(1, 5, Phase::Recording));
     app.press("/recording⏎⏎");
     assert_eq!(app.selected_name(), "OrderService");
     app.send(Msg::Processes(sample_processes().into_iter().skip(1).collect()));
@@ -197,7 +197,7 @@ fn simulate_process_lifetimes(app: &mut TestApp, pids: std::ops::Range<u32>) {
                 Effect::StartTrace { id, .. } => {
                     let outcome = Outcome { stopped_by: StoppedBy::TargetExit, complete: false, file: None, trouble: None };
                     let starting = Recording::starting(id, process.key, process.name.clone(), vec!["gc".to_owned()], "/x".into());
-                    app.send(Msg::Recording(Box::new(Recording { phase: Phase::Done(outcome), ..starting })));
+                    app.report(Recording { phase: Phase::Done(outcome), ..starting });
                 }
                 Effect::Dump { ticket, .. } => app.send(Msg::JobDone { ticket, result: Err(format!("{pid} has ended").into()) }),
                 _ => done -= 1,
@@ -356,7 +356,7 @@ fn suspended_process_is_shown_with_what_to_do() {
     assert_eq!(notice(&app), "Suspended at startup: R resumes it; t before that records it from its first instruction.");
     app.press("t");
     let recording = Recording { key: suspended.key, ..recording(1, 5, Phase::Starting) };
-    app.send(Msg::Recording(Box::new(recording)));
+    app.report(recording);
     assert_eq!(notice(&app), "Suspended at startup: R resumes it.");
     let row = app.state.selected().unwrap();
     assert_eq!((row.recording, row.word()), (true, "suspended"), "a recording does not resume it");

@@ -23,17 +23,17 @@ fn one_key_starts_and_stops_a_recording() {
     assert_eq!(app.take_effects(), [Effect::StartTrace { id: RecordingId(1), key: KEY, options: trace_options(&profiles) }]);
     assert_eq!(app.state.tab, Tab::Trace);
     assert!(app.state.selected().unwrap().recording);
-    app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
+    app.report(recording(1, 5, Phase::Recording));
     app.press("t");
     assert_eq!(app.take_effects(), [Effect::StopTrace { id: RecordingId(1) }]);
     // An older snapshot does not revert the phase; a third press has no effect.
-    app.send(Msg::Recording(Box::new(recording(1, 6, Phase::Recording))));
+    app.report(recording(1, 6, Phase::Recording));
     app.press("t");
     assert_eq!(app.take_effects(), []);
     assert!(app.last_toast().contains("x stops without it"));
     app.press("x");
     assert_eq!(app.take_effects(), [Effect::AbandonTrace { id: RecordingId(1) }]);
-    app.send(Msg::Recording(Box::new(recording(1, 7, done(StoppedBy::Interrupt, false, true, None)))));
+    app.report(recording(1, 7, done(StoppedBy::Interrupt, false, true, None)));
     assert!(!app.state.selected().unwrap().recording);
     app.press("t");
     assert!(matches!(app.take_effects().as_slice(), [Effect::StartTrace { id: RecordingId(2), .. }]));
@@ -46,7 +46,7 @@ fn recording_tab_stays_open_on_start_and_stop() {
         app.press(&format!("/order⏎ ⏎ {key} t"));
         assert!(matches!(app.take_effects().as_slice(), [.., Effect::StartTrace { .. }]));
         assert_eq!(app.state.tab, tab);
-        app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
+        app.report(recording(1, 5, Phase::Recording));
         app.press("t");
         assert_eq!((app.take_effects().as_slice(), app.state.tab), ([Effect::StopTrace { id: RecordingId(1) }].as_slice(), tab));
     }
@@ -74,7 +74,7 @@ fn slowdown_recording_stops_automatically() {
         assert!(app.take_effects().is_empty() && app.state.tab == Tab::Slowdown, "{keys}");
         let what = vec!["slow".to_owned()];
         let analysis = Some(scripted());
-        app.send(Msg::Recording(Box::new(Recording { what, analysis, ..recording(1, 5, Phase::Recording) })));
+        app.report(Recording { what, analysis, ..recording(1, 5, Phase::Recording) });
         // Enter opens the tab of the selected cause.
         app.press("⏎");
         assert_eq!(app.state.tab, Tab::Gc, "{keys}");
@@ -145,7 +145,7 @@ fn recording_outcome_is_reported() {
     ] {
         let mut app = TestApp::populated(120, 40);
         app.press("t");
-        app.send(Msg::Recording(Box::new(recording(1, 7, phase))));
+        app.report(recording(1, 7, phase));
         assert!(app.last_toast().contains(expected), "{expected}: {:?}", app.toast_texts());
     }
     let mut app = TestApp::populated(120, 40);
@@ -160,7 +160,7 @@ fn recording_outcome_is_reported() {
 fn dropped_events_are_reported() {
     let mut app = TestApp::populated(120, 40);
     app.press("t");
-    app.send(Msg::Recording(Box::new(recording(1, 48, done(StoppedBy::Interrupt, true, true, None)))));
+    app.report(recording(1, 48, done(StoppedBy::Interrupt, true, true, None)));
     assert!(app.last_toast().contains("636 dropped"), "{:?}", app.toast_texts());
 }
 
@@ -168,20 +168,20 @@ fn dropped_events_are_reported() {
 fn frozen_display_updates_phases_but_not_figures() {
     let mut app = TestApp::populated(120, 40);
     app.press("t");
-    app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
+    app.report(recording(1, 5, Phase::Recording));
     app.press("␣");
     app.state.take_dirty();
-    app.send(Msg::Recording(Box::new(recording(1, 9, Phase::Recording))));
+    app.report(recording(1, 9, Phase::Recording));
     assert!(!app.state.take_dirty());
     let shown = |app: &TestApp| app.state.shown_recording().unwrap().value.clone();
     assert_eq!(shown(&app).elapsed, Duration::from_secs(5));
-    app.send(Msg::Recording(Box::new(recording(1, 10, Phase::Stopping { since: Duration::ZERO, bytes: 0 }))));
+    app.report(recording(1, 10, Phase::Stopping { since: Duration::ZERO, bytes: 0 }));
     assert_eq!(shown(&app).elapsed, Duration::from_secs(10));
     // Recordings started while frozen are shown.
     app.press("↓t");
     assert_eq!(shown(&app).id, RecordingId(2));
     app.press("␣↑");
-    app.send(Msg::Recording(Box::new(recording(1, 11, Phase::Stopping { since: Duration::ZERO, bytes: 7 }))));
+    app.report(recording(1, 11, Phase::Stopping { since: Duration::ZERO, bytes: 7 }));
     assert_eq!(shown(&app).elapsed, Duration::from_secs(11));
 }
 
@@ -205,7 +205,7 @@ fn ended_recording_analysis_is_kept_only_while_shown() {
     app.press("/order⏎ t");
     let analysis = Some(scripted());
     let ended = done(StoppedBy::Interrupt, true, true, None);
-    app.send(Msg::Recording(Box::new(Recording { analysis, ..recording(1, 5, ended) })));
+    app.report(Recording { analysis, ..recording(1, 5, ended) });
     app.take_effects();
     let kept = |app: &TestApp| app.state.recordings.all()[0].value.analysis.is_some();
     app.wait(1000);

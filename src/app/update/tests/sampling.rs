@@ -16,7 +16,7 @@ fn sampled(keys: &str) -> TestApp {
     app.press("⏎t");
     let name = |thread, name: &str| ThreadUse { thread, name: name.into(), cpu: Duration::from_secs(thread), runnable: None, state: 'S' };
     let threads = [name(11, "first"), name(13, "third")].into();
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), threads, ..recording(1, 42, Phase::Recording) })));
+    app.report(Recording { analysis: Some(scripted()), threads, ..recording(1, 42, Phase::Recording) });
     app.press(keys);
     app
 }
@@ -29,7 +29,7 @@ fn methods_show_cpu_time_if_the_kernel_samples_it() {
     let mut cpu = scripted().profile.clone();
     cpu.rename(|name| format!("on CPU: {name}"));
     let analysis = Arc::new(RecordingAnalysis { cpu: Some(CpuTime { profile: cpu, ..CpuTime::default() }), ..scripted().as_ref().clone() });
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(analysis), ..recording(1, 42, Phase::Recording) })));
+    app.report(Recording { analysis: Some(analysis), ..recording(1, 42, Phase::Recording) });
     assert!(first(&app).starts_with("on CPU"));
     // Waiting threads use no CPU.
     app.press("w");
@@ -37,7 +37,7 @@ fn methods_show_cpu_time_if_the_kernel_samples_it() {
     // The runtime samples all threads, the kernel only running ones.
     let threads = app.state.thread_rows().len();
     let idle = Arc::new(RecordingAnalysis { cpu: Some(CpuTime::default()), ..scripted().as_ref().clone() });
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(idle), ..recording(1, 42, Phase::Recording) })));
+    app.report(Recording { analysis: Some(idle), ..recording(1, 42, Phase::Recording) });
     app.press("w");
     assert_eq!((app.state.methods().len(), app.state.thread_rows().len()), (0, threads));
 }
@@ -127,7 +127,7 @@ fn flame_graph_is_searched_when_search_or_samples_change() {
     let mut analysis = (*scripted()).clone();
     analysis.profile.rename(|name| name.replace("Thread", "Fiber"));
     let analysis = Some(Arc::new(analysis));
-    app.send(Msg::Recording(Box::new(Recording { analysis, ..recording(1, 43, Phase::Recording) })));
+    app.report(Recording { analysis, ..recording(1, 43, Phase::Recording) });
     assert_ne!(share(&app), found_threads);
     app.press("/⌫⌫⌫⌫⌫⌫price⏎");
     assert_eq!(share(&app), found);
@@ -166,7 +166,7 @@ fn flame_graph_frames_render_names_of_any_width() {
         app.send(Msg::Resize(width, 24));
         let mut analysis = (*scripted()).clone();
         analysis.profile.rename(|name| name.replace(char::is_alphabetic, "語").replace("語語", "語\u{1b}\u{300}"));
-        app.send(Msg::Recording(Recording { analysis: Some(analysis.into()), ..recording(1, 43, Phase::Recording) }.into()));
+        app.report(Recording { analysis: Some(analysis.into()), ..recording(1, 43, Phase::Recording) });
         let mut terminal = Terminal::new(TestBackend::new(width, 24)).unwrap();
         for theme in [Theme::dark(), Theme::mono().ascii()] {
             terminal.draw(|frame| _ = view(&app.state, &theme, frame)).unwrap();
@@ -197,7 +197,7 @@ fn threads_show_their_latest_known_top_frame() {
     app.wait(5000);
     assert_eq!(frames(&app).last(), Some(&(77, "Shop.Wait".to_owned(), 5)));
     // An ended recording shows only its own samples.
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), ..recording(1, 50, super::views::done()) })));
+    app.report(Recording { analysis: Some(scripted()), ..recording(1, 50, super::views::done()) });
     assert_eq!(frames(&app), recorded);
 }
 
@@ -227,9 +227,9 @@ fn methods_are_limited_to_a_selected_thread_and_reset() {
 fn a_thread_selection_applies_to_one_recording() {
     let mut app = sampled("7s↓⏎");
     assert_eq!(app.state.shown_thread(), Some(ThreadId::of(11)));
-    app.send(Msg::Recording(Box::new(recording(1, 50, super::views::done()))));
+    app.report(recording(1, 50, super::views::done()));
     app.press("t");
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), ..recording(2, 5, Phase::Recording) })));
+    app.report(Recording { analysis: Some(scripted()), ..recording(2, 5, Phase::Recording) });
     assert_eq!(app.state.shown_thread(), None);
 }
 
@@ -278,7 +278,7 @@ fn allocated_type_opens_its_call_tree() {
     // Without recorded allocations, there is nothing to switch to.
     let empty = Arc::new(crate::ui::tests::analysis::empty().as_ref().clone());
     app.press("f");
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(empty), ..recording(1, 42, Phase::Recording) })));
+    app.report(Recording { analysis: Some(empty), ..recording(1, 42, Phase::Recording) });
     assert_eq!(app.state.context(), Context::Collections);
 }
 

@@ -56,7 +56,7 @@ fn clock_and_process_ages_are_updated() {
 fn running_recording_refreshes_unless_the_display_is_frozen() {
     let mut app = idle_app();
     app.press("t");
-    app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
+    app.report(recording(1, 5, Phase::Recording));
     assert!(app.state.next_deadline(app.now).unwrap() <= Duration::from_secs(1));
     app.press("␣");
     app.wait(61_000);

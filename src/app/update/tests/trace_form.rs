@@ -80,7 +80,7 @@ fn trace_form_sets_all_options_and_shows_the_command_line() {
     assert!(form(&app).command_line().unwrap().contains("--flight 5m --duration 1m30s --no-stacks"));
     // Starting from the profile picker uses only the profiles.
     app.press("⎋");
-    app.send(Msg::Recording(Box::new(recording(1, 1, Phase::Recording))));
+    app.report(recording(1, 1, Phase::Recording));
     app.press("T␣↓⏎");
     assert_eq!(requested_options(&mut app).flight, None);
 }
@@ -199,7 +199,7 @@ fn kernel_scheduling_excludes_flight_recorder_and_tracepoints() {
     // The recording has no event stream that could be read or exported.
     let missing = Scheduling::Missing("there is no\u{1b} source".into());
     let now = Recording { scheduling: Some(missing), ..recording(1, 5, Phase::Recording) };
-    app.send(Msg::Recording(Box::new(now)));
+    app.report(now);
     let tracked = &app.state.recordings.all()[0];
     assert_eq!(tracked.value.scheduling, Some(Scheduling::Missing("there is no\u{fffd} source".into())));
     assert_eq!(tracked.written(), None);
@@ -280,7 +280,7 @@ fn saving_a_flight_recorder_starts_another() {
     app.press("S");
     assert_eq!(app.take_effects(), []);
     let kept = Some(crate::model::FlightBufferUsage { bytes: 1, span: std::time::Duration::from_secs(1) });
-    app.send(Msg::Recording(Box::new(crate::model::Recording { kept, ..recording(1, 5, Phase::Recording) })));
+    app.report(crate::model::Recording { kept, ..recording(1, 5, Phase::Recording) });
     app.press("S");
     let effects = app.take_effects();
     let [Effect::StartTrace { id: RecordingId(2), options, .. }, Effect::StopTrace { id: RecordingId(1) }] = effects.as_slice() else {
@@ -293,7 +293,7 @@ fn saving_a_flight_recorder_starts_another() {
     let subject = app.state.selected_subject().unwrap();
     crate::app::update::process::start_trace(&mut app.state, subject, options);
     for id in [3, 4] {
-        app.send(Msg::Recording(Box::new(crate::model::Recording { kept, ..recording(id, 5, Phase::Recording) })));
+        app.report(crate::model::Recording { kept, ..recording(id, 5, Phase::Recording) });
         app.press("S");
         let effects = app.take_effects();
         let [Effect::StartTrace { options, .. }, Effect::StopTrace { .. }] = effects.as_slice() else { panic!("{effects:?}") };
@@ -301,7 +301,7 @@ fn saving_a_flight_recorder_starts_another() {
     }
     // A recording that keeps everything has nothing to save.
     app.press("⎋⎋");
-    app.send(Msg::Recording(Box::new(recording(5, 5, Phase::Recording))));
+    app.report(recording(5, 5, Phase::Recording));
     app.press("S");
     assert_eq!(app.take_effects(), []);
 }

@@ -11,7 +11,7 @@ use crate::ui::tests::scenes::opened;
 pub(super) fn analyzed(keys: &str) -> TestApp {
     let mut app = TestApp::populated(120, 40);
     app.press("⏎t");
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), ..recording(1, 42, Phase::Recording) })));
+    app.report(Recording { analysis: Some(scripted()), ..recording(1, 42, Phase::Recording) });
     app.press(keys);
     app
 }
@@ -42,7 +42,7 @@ fn texts_of_a_recording_name_the_configured_key() {
     app.press("t");
     let mut analysis = (*scripted()).clone();
     (analysis.snapshot.gc.allocations, analysis.snapshot.jit.time) = (None, None);
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(analysis.into()), ..recording(1, 42, Phase::Recording) })));
+    app.report(Recording { analysis: Some(analysis.into()), ..recording(1, 42, Phase::Recording) });
     assert_eq!(app.state.view_of(Tab::Gc).unwrap().side.unwrap().text[0][0].0, "Profile gc-verbose (N) records allocations by type.");
     assert_eq!(app.state.view_of(Tab::Jit).unwrap().empty.0, "Profile startup (N) records how long compilation takes.");
 }
@@ -60,7 +60,7 @@ fn failures_of_other_operations_are_shown() {
         let lookup = OperationSnapshot { name: "Resolution".to_owned(), layer: Layer::Part, failed, ..operations[0].clone() };
         operations.push(lookup);
         let mut app = analyzed("");
-        app.send(Msg::Recording(Box::new(Recording { analysis: Some(analysis.into()), ..recording(1, 43, Phase::Recording) })));
+        app.report(Recording { analysis: Some(analysis.into()), ..recording(1, 43, Phase::Recording) });
         let columns = app.state.view_of(Tab::Http).unwrap().list.columns();
         assert_eq!(columns.iter().any(|column| column.title == "FAILED"), failed > 0);
     }
@@ -112,7 +112,7 @@ fn filter_line_opens_in_every_tab_even_without_rows() {
     let not_recorded = || TestApp::populated(80, 24);
     let nothing_yet = || {
         let mut app = analyzed("");
-        app.send(Msg::Recording(Box::new(Recording { analysis: Some(empty()), ..recording(1, 43, Phase::Recording) })));
+        app.report(Recording { analysis: Some(empty()), ..recording(1, 43, Phase::Recording) });
         app
     };
     let makers: [(&str, &dyn Fn() -> TestApp); 4] =
@@ -218,7 +218,7 @@ fn sampling_views_are_unavailable_without_samples() {
         let sampling = &app.state.views.sampling;
         assert!(sampling.shape == Shape::List && !sampling.waiting && app.state.line.is_none());
     }
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(empty()), ..recording(1, 1, Phase::Recording) })));
+    app.report(Recording { analysis: Some(empty()), ..recording(1, 1, Phase::Recording) });
     app.press("f");
     assert_eq!(app.state.views.sampling.shape, Shape::List);
 }
@@ -233,12 +233,12 @@ fn selected_row_stays_selected_when_the_order_changes() {
     assert_eq!(name(&app), "System.TimeoutException");
     let mut analysis = (*scripted()).clone();
     analysis.snapshot.exceptions.types.reverse();
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(analysis.into()), ..recording(1, 43, Phase::Recording) })));
+    app.report(Recording { analysis: Some(analysis.into()), ..recording(1, 43, Phase::Recording) });
     assert_eq!((name(&app).as_str(), app.state.view_cursor(Tab::Exceptions).at), ("System.TimeoutException", 0));
     // If the selected row disappears, the position is kept; a selection of the first line stays on the first line.
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(empty()), ..recording(1, 44, Phase::Recording) })));
+    app.report(Recording { analysis: Some(empty()), ..recording(1, 44, Phase::Recording) });
     app.press("↓G g");
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), ..recording(1, 45, done()) })));
+    app.report(Recording { analysis: Some(scripted()), ..recording(1, 45, done()) });
     assert_eq!(app.state.view_cursor(Tab::Exceptions).at, 0);
 }
 
@@ -247,11 +247,11 @@ fn analysis_outlives_its_recording_and_can_be_frozen() {
     let mut app = analyzed("8␣");
     let events = |app: &TestApp| app.state.analysis().map(|analysis| analysis.snapshot.totals.events);
     let before = events(&app);
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(empty()), ..recording(1, 43, Phase::Recording) })));
+    app.report(Recording { analysis: Some(empty()), ..recording(1, 43, Phase::Recording) });
     assert_eq!(events(&app), before);
     app.press("␣");
     assert_eq!(events(&app), Some(0));
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), ..recording(1, 44, done()) })));
+    app.report(Recording { analysis: Some(scripted()), ..recording(1, 44, done()) });
     assert_eq!(events(&app), before);
 }
 

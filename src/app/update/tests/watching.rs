@@ -231,7 +231,7 @@ fn counters_add_the_findings_that_a_recording_lacks() {
     let mut analysis = (*crate::ui::tests::analysis::empty()).clone();
     analysis.snapshot.gc.pauses.recent_share = 0.5;
     analysis.snapshot.contention.recent_waiters = Some(9.0);
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(analysis.into()), ..recording(1, 5, Phase::Recording) })));
+    app.report(Recording { analysis: Some(analysis.into()), ..recording(1, 5, Phase::Recording) });
     let found = |app: &TestApp| -> Vec<_> {
         let mut found: Vec<_> = app.state.findings_of_selected().into_iter().map(|found| found.finding.text).collect();
         found.sort();

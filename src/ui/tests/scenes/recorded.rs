@@ -16,7 +16,7 @@ use super::keyed;
 pub(super) fn tracing(width: u16, height: u16, seconds: u64, phase: Phase) -> TestApp {
     let mut app = keyed(width, height, "⏎t");
     app.wait(1000);
-    app.send(Msg::Recording(Box::new(recording(1, seconds, phase))));
+    app.report(recording(1, seconds, phase));
     app
 }
 
@@ -25,7 +25,7 @@ pub(super) fn into_kernel(width: u16, height: u16, keys: &str) -> TestApp {
     let mut app = keyed(width, height, "⏎t");
     let kernel = Some(KernelTrace { tracepoints: vec!["all".to_owned(), "gc".to_owned()], session: Some("0x7f12c0a5e010".to_owned()) });
     let begun = Recording { kernel, file: PathBuf::new(), ..recording(1, 42, Phase::Recording) };
-    app.send(Msg::Recording(Box::new(Recording { bytes: 0, events: 0, dropped: 0, history: Vec::new(), ..begun })));
+    app.report(Recording { bytes: 0, events: 0, dropped: 0, history: Vec::new(), ..begun });
     app.press(keys);
     app
 }
@@ -33,19 +33,14 @@ pub(super) fn into_kernel(width: u16, height: u16, keys: &str) -> TestApp {
 pub(super) fn flight(width: u16, height: u16) -> TestApp {
     let mut app = tracing(width, height, 42, Phase::Recording);
     let kept = Some(FlightBufferUsage { bytes: 38_000_000, span: Duration::from_secs(130) });
-    app.send(Msg::Recording(Box::new(Recording { kept, ..recording(1, 432, Phase::Recording) })));
+    app.report(Recording { kept, ..recording(1, 432, Phase::Recording) });
     app
 }
 
 pub(super) fn analyzed(width: u16, height: u16, keys: &str) -> TestApp {
     let mut app = tracing(width, height, 42, Phase::Recording);
     let what = ["dotnet-common", "dotnet-sampled-thread-time", "gc-verbose", "contention"].map(str::to_owned).to_vec();
-    app.send(Msg::Recording(Box::new(Recording {
-        analysis: Some(scripted()),
-        what,
-        threads: threads(),
-        ..recording(1, 42, Phase::Recording)
-    })));
+    app.report(Recording { analysis: Some(scripted()), what, threads: threads(), ..recording(1, 42, Phase::Recording) });
     app.press(keys);
     app
 }
@@ -55,7 +50,7 @@ pub(super) fn on_cpu(width: u16, height: u16, keys: &str) -> TestApp {
     let mut app = tracing(width, height, 42, Phase::Recording);
     let what = ["dotnet-common", "cpu"].map(str::to_owned).to_vec();
     let analysis = Some(Arc::new(RecordingAnalysis { cpu: Some(cpu_time()), ..empty().as_ref().clone() }));
-    app.send(Msg::Recording(Box::new(Recording { analysis, what, ..recording(1, 42, Phase::Recording) })));
+    app.report(Recording { analysis, what, ..recording(1, 42, Phase::Recording) });
     app.press(keys);
     app
 }
@@ -68,12 +63,7 @@ pub(super) fn thread_time(width: u16, height: u16) -> TestApp {
                   with sudo, or `sudo sysctl kernel.perf_event_paranoid=2`";
     let remedy = "`sudo sysctl kernel.perf_event_paranoid=2`, or run dn-top with sudo".into();
     let cpu_unavailable = Some(CpuTimeUnavailable { why: cpu_unavailable.into(), remedy });
-    app.send(Msg::Recording(Box::new(Recording {
-        analysis: Some(scripted()),
-        what,
-        cpu_unavailable,
-        ..recording(1, 42, Phase::Recording)
-    })));
+    app.report(Recording { analysis: Some(scripted()), what, cpu_unavailable, ..recording(1, 42, Phase::Recording) });
     app.press("7");
     app
 }
@@ -85,7 +75,7 @@ pub(super) fn quiet(width: u16, height: u16) -> TestApp {
     analysis.snapshot.contention.count = 0;
     analysis.snapshot.thread_pool.recent.clear();
     let analysis = Some(Arc::new(analysis));
-    app.send(Msg::Recording(Box::new(Recording { analysis, threads: threads(), ..recording(1, 42, Phase::Recording) })));
+    app.report(Recording { analysis, threads: threads(), ..recording(1, 42, Phase::Recording) });
     app.press("6↓");
     app
 }
@@ -110,7 +100,7 @@ pub(super) fn threads() -> Arc<[ThreadUse]> {
 
 pub(super) fn not_recorded(width: u16, height: u16) -> TestApp {
     let mut app = tracing(width, height, 5, Phase::Recording);
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(empty()), ..recording(1, 5, Phase::Recording) })));
+    app.report(Recording { analysis: Some(empty()), ..recording(1, 5, Phase::Recording) });
     app.press("6");
     app
 }
@@ -124,7 +114,7 @@ pub(super) fn finished(width: u16, height: u16) -> TestApp {
     let mut app = tracing(width, height, 42, Phase::Recording);
     let file = Some(PathBuf::from("/srv/app/OrderService_4242_20261121_083021.nettrace"));
     let phase = Phase::Done(Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file, trouble: None });
-    app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), ..recording(1, 43, phase) })));
+    app.report(Recording { analysis: Some(scripted()), ..recording(1, 43, phase) });
     app.press("4");
     app
 }
@@ -133,7 +123,7 @@ pub(super) fn done(width: u16, height: u16) -> TestApp {
     let mut app = tracing(width, height, 42, Phase::Recording);
     let file = PathBuf::from("/srv/app/OrderService_4242_20261121_083021.nettrace");
     let outcome = Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some(file), trouble: None };
-    app.send(Msg::Recording(Box::new(recording(1, 43, Phase::Done(outcome)))));
+    app.report(recording(1, 43, Phase::Done(outcome)));
     app
 }
 
@@ -146,7 +136,7 @@ pub(super) fn quit(width: u16, height: u16) -> TestApp {
 pub(super) fn finishing(width: u16, height: u16) -> TestApp {
     let mut app = quit(width, height);
     app.press("→⏎");
-    app.send(Msg::Recording(Box::new(recording(1, 44, Phase::Stopping { since: Duration::from_secs(2), bytes: 1_310_000 }))));
+    app.report(recording(1, 44, Phase::Stopping { since: Duration::from_secs(2), bytes: 1_310_000 }));
     app.wait(1000);
     app.send(Msg::Processes(sample_processes()));
     app
