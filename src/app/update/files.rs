@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{comparison, heap, process, replies, watching};
+use super::{comparison, heap, replies};
 use crate::app::action::Action;
 use crate::app::dialog::{FileUse, ListState, Overlay, Palette, Pick, Subject};
 use crate::app::toast::Level;
@@ -82,8 +82,6 @@ pub(in crate::app) fn close(state: &mut State) -> Vec<Effect> {
     if state.shows_files() {
         return Vec::new();
     }
-    process::mark_recordings(state);
-    watching::mark(state);
     if let Some(pending) = pending {
         replies::processes(state, pending);
     }

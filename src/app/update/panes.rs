@@ -11,7 +11,7 @@ use crate::app::mode::{Line, LinePurpose, Pause};
 use crate::app::toast::Level;
 use crate::app::{Activity, Answer, Column, Cursor, Effect, Focus, Form, FrameStats, OutputView, State, Tab};
 
-use super::{files, overlays, watching};
+use super::{files, overlays};
 use crate::model::{Process, ProcessKey, RunState, TraceOptions, default_dump_path, reachable_path, sanitize};
 
 /// Moves in the overlay or the focused pane.
@@ -331,7 +331,6 @@ pub(in crate::app) fn pause(state: &mut State) {
         Some(pause) => {
             state.recordings.freeze(None);
             state.watches.show_pending(&state.options.thresholds, state.now.elapsed);
-            watching::mark(state);
             if let Some(pending) = pause.pending {
                 super::replies::processes(state, pending);
             }

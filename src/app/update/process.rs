@@ -75,7 +75,6 @@ fn record(state: &mut State, subject: Subject, options: TraceOptions) -> Effect 
         let folder = next_to.map(Into::into).or_else(|| options.folder.clone());
         state.flight_options.push((id, TraceOptions { file: None, folder, ..options.clone() }));
     }
-    mark_recordings(state);
     Effect::StartTrace { id, key: subject.key, options: Box::new(options) }
 }
 
@@ -108,12 +107,5 @@ pub(in crate::app) fn launched(state: &mut State, ticket: Ticket, recording: Rec
     state.notify(Level::Info, format!("{subject} started; recording it."));
     state.jobs.identify(ticket, subject);
     state.recordings.begin(recording, None, state.now.elapsed);
-    mark_recordings(state);
     Effect::Refresh
-}
-
-/// Updates in the table which processes are being recorded.
-pub(in crate::app) fn mark_recordings(state: &mut State) {
-    let recordings = &state.recordings;
-    state.list.mark_recordings(|key| recordings.is_recording(key));
 }

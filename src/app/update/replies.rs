@@ -10,8 +10,6 @@ use crate::model::{
 };
 use crate::sorting::CompactSort;
 
-use super::process::mark_recordings;
-
 /// Maximum length of a process name in characters; an assembly name may be as long as a message of its runtime.
 const MAX_NAME_LENGTH: usize = 200;
 
@@ -46,10 +44,8 @@ pub(super) fn processes(state: &mut State, mut processes: Vec<Process>) {
         .any(|row| displayed_age(&row.process, state.listed_unix_ms) != displayed_age(&row.process, state.now.unix_ms));
     state.listed_unix_ms = state.now.unix_ms;
     state.dirty |= state.list.replace(processes, state.now.elapsed) || aged;
-    mark_recordings(state);
     let list = &state.list;
     state.watches.forget(|key| list.find(key).is_some());
-    super::watching::mark(state);
     if before != selected(state) {
         state.details.retry();
     }
@@ -82,7 +78,6 @@ pub(super) fn recording(state: &mut State, recording: Recording) {
         RecordingChange::Ended => {
             state.bell = state.options.bell;
             state.flight_options.retain(|(other, _)| *other != id);
-            mark_recordings(state);
             if let Some((level, text)) = result {
                 state.notify(level, text);
             }

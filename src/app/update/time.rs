@@ -1,5 +1,6 @@
 //! Time-driven changes: ages on the screen, messages that disappear, rows that fade, delayed requests.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::app::action::{Action, Status};
@@ -48,6 +49,7 @@ pub(super) fn next_change(state: &State) -> Option<Duration> {
 /// Brings everything up to date with the current time and selection.
 pub(super) fn update_due(state: &mut State) -> Vec<Effect> {
     let now = state.now.elapsed;
+    mark_rows(state);
     // What was recorded of a process that crashes must not disappear while it is read.
     state.list.keep(state.list.selected().filter(|_| state.focus == Focus::Detail));
     if state.list.expire(now) {
@@ -68,7 +70,11 @@ pub(super) fn update_due(state: &mut State) -> Vec<Effect> {
         state.last_trace_tab = std::mem::replace(&mut state.tab, next);
     }
     let mut effects = leaving::quit_when_finished(state);
-    effects.extend(watching::update_automatic(state));
+    let watches = watching::update_automatic(state);
+    if !watches.is_empty() {
+        mark_rows(state);
+    }
+    effects.extend(watches);
     effects.extend(files::request_unread(state));
     effects.extend(state.form_mut().and_then(Form::request_free_space));
     effects.extend(state.publish_filter());
@@ -89,6 +95,16 @@ pub(super) fn update_due(state: &mut State) -> Vec<Effect> {
         }
     }
     effects
+}
+
+/// Updates in the table which processes are recorded and watched.
+fn mark_rows(state: &mut State) {
+    let shows_figures = state.shows_figures();
+    let active = state.recordings.all().iter().filter(|tracked| tracked.is_active());
+    let recorded: BTreeSet<_> = active.map(|tracked| tracked.value.key).collect();
+    let watched: BTreeMap<_, _> = state.watches.all().iter().map(|watch| (watch.key, watch.status())).collect();
+    state.list.mark_recordings(|key| recorded.contains(&key));
+    state.list.mark_watches(|key| watched.get(&key).copied(), shows_figures);
 }
 
 /// Requests the list shown by a tab for the selected process, as often as the processes are scanned.

@@ -36,7 +36,6 @@ pub(in crate::app) fn toggle_all(state: &mut State) -> Vec<Effect> {
     for key in following {
         state.watches.keep(key);
     }
-    mark(state);
     state.dirty = true;
     others.into_iter().map(|key| begin(state, key, false, false)).collect()
 }
@@ -142,14 +141,12 @@ impl State {
 fn begin(state: &mut State, key: ProcessKey, meters: bool, automatic: bool) -> Effect {
     let ticket = state.next_ticket();
     state.watches.begin(key, meters, automatic, ticket);
-    mark(state);
     state.dirty = true;
     Effect::Watch { key, ticket, meters }
 }
 
 fn end(state: &mut State, key: ProcessKey) -> Effect {
     state.watches.end(key);
-    mark(state);
     state.dirty = true;
     Effect::Unwatch { key }
 }
@@ -163,7 +160,6 @@ fn unwatch(state: &mut State, key: ProcessKey) -> Effect {
 /// Applies the counters published by a watched process.
 pub(in crate::app) fn apply(state: &mut State, ticket: Ticket, counters: Arc<CountersSnapshot>, usage: ProcessUse) {
     if state.watches.apply(ticket, (counters, usage), &state.options.thresholds, state.pause.is_some(), state.now.elapsed) {
-        mark(state);
         state.dirty = true;
     }
 }
@@ -175,16 +171,8 @@ pub(in crate::app) fn ended(state: &mut State, ticket: Ticket, trouble: Option<S
     if !automatic || trouble.is_none() {
         state.watches.exclude(key);
     }
-    mark(state);
     if let Some(trouble) = trouble.filter(|_| is_news) {
         let name = state.list.find(key).map(|row| row.process.name.clone()).unwrap_or_default();
         state.notify(Level::Error, format!("{name} ({}) is not watched: {trouble}", key.pid));
     }
-}
-
-/// Updates the status of watched processes in the table.
-pub(in crate::app) fn mark(state: &mut State) {
-    let shows_figures = state.shows_figures();
-    let watches = &state.watches;
-    state.list.mark_watches(|key| watches.of(key).map(Watch::status), shows_figures);
 }
