@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ratatui::layout::{Position, Rect};
 
+use super::layout::padded;
 use super::tabs::{Role, Sign};
 use super::text::width;
 use super::{State, Ticket};
@@ -120,7 +121,7 @@ impl OpenFile {
     /// Returns the area of events over time and of the shown range, in two lines or on the line of text, within the details.
     pub fn timeline(&self, body: Rect) -> Rect {
         let lines = self.range_lines(body.height);
-        let line = Rect { x: body.x + 1, width: body.width.saturating_sub(2), height: lines.min(1), ..body };
+        let line = Rect { height: lines.min(1), ..padded(body) };
         if lines > 1 {
             return Rect { y: line.y + 1, height: lines - 1, ..line };
         }

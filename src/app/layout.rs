@@ -131,8 +131,7 @@ impl Layout {
 
     /// Returns the area of the text in a reader. A blank column on each side separates it from the border.
     pub(super) fn reader_text(&self) -> Rect {
-        let inside = inside(self.reader());
-        Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside }
+        padded(inside(self.reader()))
     }
 
     /// Returns a centered box, limited to the size of the screen.
@@ -197,6 +196,11 @@ fn split(body: Rect, input: LayoutInput) -> (Option<Rect>, Option<Rect>) {
     }
 }
 
+/// Returns an area without its first and last column.
+pub fn padded(area: Rect) -> Rect {
+    Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area }
+}
+
 pub(super) fn inside(frame: Rect) -> Rect {
     Rect { x: frame.x + 1, y: frame.y + 1, width: frame.width.saturating_sub(2), height: frame.height.saturating_sub(2) }
 }
@@ -204,7 +208,7 @@ pub(super) fn inside(frame: Rect) -> Rect {
 impl ListLayout {
     /// Returns the lines of processes without the columns at both ends, the right one of which has the scroll bar.
     pub fn lines(&self) -> Rect {
-        Rect { x: self.rows.x + 1, width: self.rows.width.saturating_sub(2), ..self.rows }
+        padded(self.rows)
     }
 
     fn new(frame: Rect, input: LayoutInput) -> Self {

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::app::action::Action;
-use crate::app::layout::{DetailLayout, TabSlot};
+use crate::app::layout::{DetailLayout, TabSlot, padded};
 use crate::app::{Focus, LinePurpose, OpenFile, State, Tab};
 use crate::model::FileKind;
 
@@ -83,7 +83,7 @@ fn subject(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) {
 fn file_range(canvas: &mut Canvas<'_>, state: &State, file: &OpenFile, body: Rect) -> Rect {
     let theme = canvas.theme;
     let lines = file.range_lines(body.height);
-    let line = Rect { x: body.x + 1, width: body.width.saturating_sub(2), height: lines.min(1), ..body };
+    let line = Rect { height: lines.min(1), ..padded(body) };
     let style = if file.span().is_some() { theme.accent } else { theme.dim };
     let used = canvas.text(line.x, line.y, line.width, &file.range_text(), style) + 2;
     let timeline = file.timeline(body);

@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use crate::app::layout::padded;
 use crate::app::tabs::{Figure, Graph, LABEL_WIDTH, MIN_GRAPH_WIDTH, Overview, OverviewLayout, Role, Sign};
 use crate::app::{Focus, State};
 use crate::model::Age;
@@ -19,8 +20,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
     };
     let layout = overview.layout(body);
     let bar = overview.scroll_bar(body, state.details.scroll);
-    let area = Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..body };
-    let mut page = Page { area, skip: bar.offset(), line: 0 };
+    let mut page = Page { area: padded(body), skip: bar.offset(), line: 0 };
     findings(canvas, state, &overview, page.take(layout.findings));
     if let Some((text, role)) = &overview.notice {
         canvas.wrapped(page.take(layout.notice), text, canvas.theme.role(*role));

@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::analysis::{MethodCount, SampleCount, SampleFilter};
 use crate::app::action::Action;
+use crate::app::layout::padded;
 use crate::app::tabs::{Figure, Role, phase_badge};
 use crate::app::{State, TrackedRecording, findings};
 use crate::clr::EventKind;
@@ -23,7 +24,7 @@ const NARROW: u16 = 60;
 const MAX_METHODS: usize = 8;
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
-    let area = Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..body };
+    let area = padded(body);
     let Some(tracked) = state.shown_recording() else { return no_recording(canvas, state, area) };
     let used = facts(canvas, state, tracked, area);
     let rest = below(area, used);

@@ -1,6 +1,6 @@
 //! Lists over the panes: profiles, suggestions, files, the copy and action menus, and the palette.
 
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 
 use crate::analysis::Filter;
 use crate::app::action::{Action, Entry, Status, TABLE, entry};
@@ -162,7 +162,7 @@ impl State {
     pub(in crate::app) fn click_pick(&mut self, x: u16, y: u16) -> Option<bool> {
         let list = self.pick_list()?;
         let rows = list.rows();
-        if !(rows.x..rows.right()).contains(&x) || !(rows.y..rows.bottom()).contains(&y) {
+        if !rows.contains(Position::new(x, y)) {
             return None;
         }
         let at = list.cursor.window(list.items.len(), rows.height.into()).nth(usize::from(y - rows.y))?;

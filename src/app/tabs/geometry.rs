@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 
 use super::list::Column;
 use super::view::{Figure, Head, Line, View};
+use crate::app::layout::padded;
 use crate::app::mode::LinePurpose;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
@@ -35,7 +36,7 @@ const GAP: u16 = 3;
 impl Geometry {
     /// Lays out the view of a tab within the body of the details pane.
     pub(super) fn new(view: &View<'_>, body: Rect, is_filtered: bool) -> Self {
-        let area = Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..body };
+        let area = padded(body);
         let lines = view.heading.as_ref().map_or(1, |lines| (lines.len() as u16).min(1 + area.height / 5));
         let (heading, area) = split(area, lines + (view.findings.len() as u16).min(area.height / 4));
         let room = area;

@@ -10,6 +10,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::app::action::{Action, Status, entry};
+use crate::app::layout::padded;
 use crate::app::tabs::{Sign, phase_badge};
 use crate::app::{Answer, Finding, LinePurpose, State, Tab, TrackedRecording};
 use crate::model::{Count, Counted, Phase, Stopwatch};
@@ -33,7 +34,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option
         warnings(canvas, state, &view.findings, area);
         return tab::draw(canvas, state, &view, &geometry);
     }
-    let area = Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..body };
+    let area = padded(body);
     if state.tab == Tab::Counters {
         not_watched(canvas, state, area);
         return None;
