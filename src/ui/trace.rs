@@ -5,12 +5,12 @@ use ratatui::layout::Rect;
 use crate::analysis::{MethodCount, SampleCount, SampleFilter};
 use crate::app::action::Action;
 use crate::app::layout::padded;
-use crate::app::tabs::{Figure, Role, phase_badge};
+use crate::app::tabs::{Figure, Look, Role, phase_badge};
 use crate::app::{State, TrackedRecording, findings};
 use crate::clr::EventKind;
 use crate::model::{
     ByteRate, Bytes, Count, CountRate, Counted, EventRate, FlightBufferUsage, KernelTrace, MethodNameResolution, Nanoseconds, Outcome,
-    Percent, Phase, Rate, RecordingAnalysis, RunState, Scheduling, StoppedBy, Stopwatch,
+    Percent, Phase, Rate, RunState, Scheduling, StoppedBy, Stopwatch,
 };
 
 use super::analysis::{figures, no_recording, warnings};
@@ -28,20 +28,21 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
     let Some(tracked) = state.shown_recording() else { return no_recording(canvas, state, area) };
     let used = facts(canvas, state, tracked, area);
     let rest = below(area, used);
-    let used = tracked.value.analysis.as_deref().map_or(0, |analysis| summary(canvas, state, tracked, analysis, rest));
+    let look = Look::new(state);
+    let used = look.map_or(0, |look| summary(canvas, look, rest));
     let rest = below(rest, used);
-    match tracked.value.analysis.as_deref() {
-        Some(analysis) if state.shows_files() && rest.height >= 2 => most_frequent(canvas, tracked, analysis, rest),
-        Some(analysis) if rest.width >= 100 && rest.height >= 5 => {
+    match look {
+        Some(look) if state.shows_files() && rest.height >= 2 => most_frequent(canvas, look, rest),
+        Some(look) if rest.width >= 100 && rest.height >= 5 => {
             let left = rest.width * 3 / 5;
             charts(canvas, tracked, Rect { width: left, ..rest });
             let gap = left + 3;
             let right = Rect { x: rest.x + gap, width: rest.width - gap, ..rest };
-            let used = hottest(canvas, tracked, analysis, Rect { height: right.height / 2, ..right });
-            most_frequent(canvas, tracked, analysis, below(right, used));
+            let used = hottest(canvas, look, Rect { height: right.height / 2, ..right });
+            most_frequent(canvas, look, below(right, used));
         }
-        Some(analysis) => {
-            let used = hottest(canvas, tracked, analysis, Rect { height: rest.height / 2, ..rest });
+        Some(look) => {
+            let used = hottest(canvas, look, Rect { height: rest.height / 2, ..rest });
             charts(canvas, tracked, below(rest, used));
         }
         None if tracked.value.kernel.is_some() => {}
@@ -50,22 +51,21 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
 }
 
 /// Draws the findings and the key figures. Returns the number of lines.
-fn summary(canvas: &mut Canvas<'_>, state: &State, tracked: &TrackedRecording, analysis: &RecordingAnalysis, area: Rect) -> u16 {
-    let over = !tracked.is_active();
+fn summary(canvas: &mut Canvas<'_>, look: Look<'_>, area: Rect) -> u16 {
     // Both leave room for a curve.
     let lines = area.height.saturating_sub(4).div_ceil(6).min(2);
-    let used = figures(canvas, Rect { height: lines, ..area }, &figures_of(analysis, over));
-    let found = findings(&analysis.snapshot, over, &state.options.thresholds);
+    let used = figures(canvas, Rect { height: lines, ..area }, &figures_of(look));
+    let found = findings(&look.analysis.snapshot, look.has_ended(), &look.state.options.thresholds);
     let rest = below(area, used);
-    used + warnings(canvas, state, &found, Rect { height: rest.height.saturating_sub(4).min(4), ..rest })
+    used + warnings(canvas, look.state, &found, Rect { height: rest.height.saturating_sub(4).min(4), ..rest })
 }
 
 /// Draws the methods and functions with the most self CPU time: of the last seconds while recording, otherwise in total. Returns the number of
 /// lines.
-fn hottest(canvas: &mut Canvas<'_>, tracked: &TrackedRecording, analysis: &RecordingAnalysis, area: Rect) -> u16 {
+fn hottest(canvas: &mut Canvas<'_>, look: Look<'_>, area: Rect) -> u16 {
     let theme = canvas.theme;
-    let Some(cpu) = &analysis.cpu else { return 0 };
-    let is_live = tracked.is_active() && !cpu.recent.is_zero();
+    let Some(cpu) = &look.analysis.cpu else { return 0 };
+    let is_live = !look.has_ended() && !cpu.recent.is_zero();
     let (title, time) = if is_live { ("hottest now, of a core", cpu.recent) } else { ("hottest, of a core", cpu.elapsed) };
     let weight = |samples: SampleCount| if is_live { samples.recent_ns } else { samples.all_ns() };
     let methods = cpu.profile.count(SampleFilter::ALL).hottest(usize::from(area.height.saturating_sub(2)).min(MAX_METHODS), weight);
@@ -83,15 +83,14 @@ fn hottest(canvas: &mut Canvas<'_>, tracked: &TrackedRecording, analysis: &Recor
 }
 
 /// Draws the most frequent events, with their rates.
-fn most_frequent(canvas: &mut Canvas<'_>, tracked: &TrackedRecording, analysis: &RecordingAnalysis, area: Rect) {
+fn most_frequent(canvas: &mut Canvas<'_>, look: Look<'_>, area: Rect) {
     let theme = canvas.theme;
-    let over = !tracked.is_active();
     canvas.text(area.x, area.y, area.width, "top events", theme.dim);
     let lines = below(area, 1);
-    let recorded: Vec<_> = analysis.events.iter().filter(|rate| !EventKind::only_describes(&rate.event.provider)).collect();
+    let recorded: Vec<_> = look.analysis.events.iter().filter(|rate| !EventKind::only_describes(&rate.event.provider)).collect();
     let is_sampled = recorded.iter().any(|rate| rate.event.is_sample());
     let (samplers, others): (Vec<_>, Vec<_>) = recorded.into_iter().partition(|rate| is_sampled && rate.event.is_sampling_event());
-    let rate_of = |EventRate { event, rate }: &EventRate| analysis.rate(over, event.count, *rate);
+    let rate_of = |EventRate { event, rate }: &EventRate| look.rate(event.count, *rate);
     let most = others.first().map_or(1, |rate| rate.event.count.max(1)) as f64;
     for (all, y) in others.iter().zip(lines.y..lines.bottom()) {
         let (event, rate) = (&all.event, rate_of(all));
@@ -294,20 +293,17 @@ fn charts(canvas: &mut Canvas<'_>, tracked: &TrackedRecording, area: Rect) {
 }
 
 /// Returns the key figures of a recording.
-fn figures_of(analysis: &RecordingAnalysis, over: bool) -> Vec<Figure> {
-    let snapshot = &analysis.snapshot;
-    let rate = |count, recent| CountRate(analysis.rate(over, count, recent));
+fn figures_of(look: Look<'_>) -> Vec<Figure> {
+    let (analysis, snapshot) = (look.analysis, &look.analysis.snapshot);
+    let rate = |count, recent| CountRate(look.rate(count, recent));
     let mut all = Vec::new();
     let gc = &snapshot.gc;
     if gc.pauses.count > 0 {
-        let duration = snapshot.recorded_ns.max(1) as f64;
-        let share = if over { gc.pauses.total_ns as f64 / duration } else { gc.pauses.recent_share };
-        all.push(Figure::new("in GC", Percent(share), if share > 0.1 { Role::Warning } else { Role::Strong }));
+        all.push(look.gc_time());
     }
     all.extend(gc.heap.as_ref().map(|heap| Figure::new("heap", Bytes(heap.size()), Role::Strong)));
     if let Some(allocations) = &gc.allocations {
-        let rate = ByteRate(analysis.rate(over, allocations.bytes, allocations.rate));
-        all.push(Figure::new("allocated", rate, Role::Strong));
+        all.push(Figure::new("allocated", ByteRate(look.rate(allocations.bytes, allocations.rate)), Role::Strong));
     }
     if snapshot.exceptions.thrown > 0 {
         all.push(Figure::new("exceptions", rate(snapshot.exceptions.thrown, snapshot.exceptions.rate), Role::Strong));

@@ -14,9 +14,6 @@ use crate::app::tabs::Tab;
 use crate::diagnosis::Source;
 use crate::model::{ByteRate, Bytes, Count, Nanoseconds, Percent};
 
-/// Share of time in GC pauses above which it is shown as a warning.
-const HIGH_SHARE: f64 = 0.1;
-
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["GC"; 3],
     is_shown: RowKind::can_have_recording,
@@ -67,11 +64,9 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
 
 fn figures(look: Look<'_>, gc: &GcSnapshot) -> Vec<Figure> {
     let pauses = &gc.pauses;
-    let duration = look.analysis.snapshot.recorded_ns.max(1) as f64;
-    let share = if look.has_ended() { pauses.total_ns as f64 / duration } else { pauses.recent_share };
     let [gen0, gen1, gen2] = gc.collections.map(Count);
     let mut all = vec![
-        Figure::new("in GC", Percent(share), if share > HIGH_SHARE { Role::Warning } else { Role::Strong }),
+        look.gc_time(),
         Figure::new("pauses", Count(pauses.count), Role::Strong),
         Figure::new("gen 0/1/2", format!("{gen0}/{gen1}/{gen2}"), Role::Text),
     ];

@@ -1,13 +1,13 @@
 //! The common input of the tabs of a recording.
 
 use super::cell::Cell;
-use super::view::{Chart, Line, Role};
+use super::view::{Chart, Figure, Line, Role};
 use crate::analysis::{CountersSnapshot, Counts, KernelSamples, SampleFilter, Timeline};
 use crate::app::action::Action;
 use crate::app::recordings::TrackedRecording;
 use crate::app::state::State;
-use crate::diagnosis::Source;
-use crate::model::{NativeAotGap, RecordingAnalysis};
+use crate::diagnosis::{Source, Threshold};
+use crate::model::{NativeAotGap, Percent, RecordingAnalysis};
 
 /// Nanoseconds in a second.
 const SECOND: i64 = 1_000_000_000;
@@ -39,6 +39,14 @@ impl<'a> Look<'a> {
     /// Returns a rate: over the last seconds, or over the whole recording if it has ended.
     pub fn rate(&self, count: u64, recent: f64) -> f64 {
         self.analysis.rate(self.has_ended(), count, recent)
+    }
+
+    /// Returns the figure for the share of time paused for GC, highlighted above the threshold of a finding.
+    pub fn gc_time(&self) -> Figure {
+        let (snapshot, pauses) = (&self.analysis.snapshot, &self.analysis.snapshot.gc.pauses);
+        let share = if self.has_ended() { pauses.total_ns as f64 / snapshot.recorded_ns.max(1) as f64 } else { pauses.recent_share };
+        let is_high = share > self.state.options.thresholds.share(Threshold::GcTime);
+        Figure::new("in GC", Percent(share), if is_high { Role::Warning } else { Role::Strong })
     }
 
     /// Returns a sum over the last five minutes, second by second.
@@ -135,6 +143,27 @@ impl<'a> Look<'a> {
             }
             Some(true) => (format!("No {events} {so_far}."), Role::Dim),
             None => (format!("No {events} {so_far}: none occurred, or they were not recorded (profile {profile} does)."), Role::Dim),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::test_app::{TestApp, recording};
+    use crate::model::{Phase, Recording};
+    use crate::ui::tests::analysis::scripted;
+
+    #[test]
+    fn gc_time_is_highlighted_above_the_configured_threshold() {
+        let mut app = TestApp::populated(120, 40);
+        app.press("t");
+        app.report(Recording { analysis: Some(scripted()), ..recording(1, 42, Phase::Recording) });
+        let share = scripted().snapshot.gc.pauses.recent_share;
+        assert!(share > 0.0);
+        for (percent, role) in [(share * 110.0, Role::Strong), (share * 90.0, Role::Warning)] {
+            app.state.options.thresholds.set(Threshold::GcTime, percent).unwrap();
+            assert_eq!(Look::new(&app.state).unwrap().gc_time().role, role, "{percent}");
         }
     }
 }
