@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use super::dialog::Subject;
 use super::jobs::Job;
 use super::recordings::TrackedRecording;
 use super::{Now, State};
@@ -49,7 +50,7 @@ impl Activity<'_> {
     /// Returns the name and pid of the process.
     pub fn subject(&self) -> String {
         match self {
-            Self::Recording(tracked) => format!("{} ({})", tracked.value.name, tracked.value.key.pid),
+            Self::Recording(tracked) => Subject::of_recording(&tracked.value).to_string(),
             Self::Job(job) => job.subject.to_string(),
         }
     }

@@ -36,9 +36,14 @@ impl<T> Answer<T> {
         }
     }
 
+    /// Whether the reply to this request is awaited.
+    pub(super) fn awaits(&self, ticket: Ticket) -> bool {
+        matches!(self, Self::Requested(expected) if *expected == ticket)
+    }
+
     /// Stores a reply to the pending request. Returns false, and ignores the reply, if the ticket is another request's.
     pub(super) fn take(&mut self, ticket: Ticket, result: Result<T, SafeText>) -> bool {
-        let expected = matches!(self, Self::Requested(expected) if *expected == ticket);
+        let expected = self.awaits(ticket);
         if expected {
             *self = result.map_or_else(Self::Failed, Self::Received);
         }

@@ -232,7 +232,7 @@ impl Recordings {
 
     /// Stores the contents of a file, or the reason for the failure. Returns false if no recording awaits them.
     pub(super) fn answer(&mut self, ticket: Ticket, result: Result<FileContents, SafeText>) -> bool {
-        let Some(at) = self.all.iter().position(|tracked| tracked.reading == Answer::Requested(ticket)) else { return false };
+        let Some(at) = self.all.iter().position(|tracked| tracked.reading.awaits(ticket)) else { return false };
         let tracked = &mut self.all[at];
         let read = result.map(|contents| {
             tracked.value.analysis = Some(contents.analysis);

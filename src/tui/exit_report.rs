@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use super::tty::write_stderr;
+use crate::app::Subject;
 use crate::model::{Bytes, Counted, Outcome, Phase, Recording, Stopwatch, sanitize};
 
 /// Timeout for a message on a blocked terminal.
@@ -23,7 +24,7 @@ pub(super) fn print(recording: &Recording) {
 /// Describes the result of a recording; `None` if there is nothing to report.
 fn result(recording: &Recording) -> Option<String> {
     let Phase::Done(Outcome { file, trouble, .. }) = &recording.phase else { return None };
-    let process = format!("{} ({})", recording.name, recording.key.pid);
+    let process = Subject::of_recording(recording);
     let problem = trouble.as_ref().map(|trouble| format!("; {trouble}")).unwrap_or_default();
     if let Some(kernel) = &recording.kernel {
         return Some(format!("{process} wrote to {kernel} for {}{problem}", Stopwatch(recording.elapsed)));

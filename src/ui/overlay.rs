@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use crate::app::action::Action;
 use crate::app::layout::Layout;
 use crate::app::tabs::phase_badge;
-use crate::app::{Overlay, Pick, PickList, State};
+use crate::app::{Overlay, Pick, PickList, State, Subject};
 use crate::model::{Bytes, Counted, Phase};
 
 use super::analysis::text;
@@ -62,7 +62,7 @@ pub(super) fn finishing(canvas: &mut Canvas<'_>, state: &State, layout: &Layout)
             Phase::Joining { percent } => format!("  {percent} % of its CPU samples written"),
             _ => String::new(),
         };
-        let name = format!("{} ({})", tracked.value.name, tracked.value.key.pid);
+        let name = Subject::of_recording(&tracked.value).to_string();
         canvas.pieces(inside.x, y, inside.width, &[(sign, style), (" ", style), (&name, theme.strong), (&numbers, theme.dim)]);
     }
     let lines = wrap(&foot, inside.width);

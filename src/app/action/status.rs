@@ -1,7 +1,7 @@
 //! Which actions are possible now, and the reasons why others are not.
 
 use crate::app::details::Answer;
-use crate::app::dialog::{Change, Form, Overlay, Pick};
+use crate::app::dialog::{Change, Form, Overlay, Pick, Subject};
 use crate::app::list::Row;
 use crate::app::toast::Level;
 use crate::app::{RowKind, Shape, State, TrackedRecording};
@@ -305,13 +305,13 @@ fn missing(process: &Process, command: CommandCode) -> Option<String> {
 pub(in crate::app) fn attach(state: &State, row: &Row) -> Option<Status> {
     let process = &row.process;
     if row.exited_at.is_some() || !state.is_alive(process.key) {
-        return Some(refused(format!("{} ({}) has ended.", process.name, process.key.pid)));
+        return Some(refused(format!("{} has ended.", Subject::of(process))));
     }
     if process.contact.is_attachable() {
         return None;
     }
     let reason = process.contact.reason().unwrap_or("It cannot be attached to.");
-    Some(refused(format!("{} ({}): {reason}", process.name, process.key.pid)))
+    Some(refused(format!("{}: {reason}", Subject::of(process))))
 }
 
 impl State {

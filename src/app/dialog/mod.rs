@@ -50,7 +50,7 @@ impl Subject {
         Self { key: process.key, name: process.name.clone() }
     }
 
-    pub(super) fn of_recording(recording: &Recording) -> Self {
+    pub fn of_recording(recording: &Recording) -> Self {
         Self { key: recording.key, name: recording.name.clone() }
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn begin(state: &mut State, file: Option<&TraceFile>) -> Vec<Effect> 
 
 /// Returns the comparison with the file that is being read with this ticket.
 pub(super) fn awaiting(state: &mut State, ticket: Ticket) -> Option<&mut Comparison> {
-    state.comparison.as_mut().filter(|comparison| matches!(comparison.chosen, Answer::Requested(asked) if asked == ticket))
+    state.comparison.as_mut().filter(|comparison| comparison.chosen.awaits(ticket))
 }
 
 /// Stores the contents of the file to compare with, or the reason for the failure.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::analysis::CountersSnapshot;
 use crate::app::action::attach;
 use crate::app::details::AUTO_WATCH_DELAY;
+use crate::app::dialog::Subject;
 use crate::app::toast::Level;
 use crate::app::{AutoWatch, Effect, Row, State, Ticket, Watch};
 use crate::model::{Contact, Process, ProcessKey, ProcessUse, RunState, SafeText};
@@ -173,6 +174,6 @@ pub(in crate::app) fn ended(state: &mut State, ticket: Ticket, trouble: Option<S
     }
     if let Some(trouble) = trouble.filter(|_| is_news) {
         let name = state.list.find(key).map(|row| row.process.name.clone()).unwrap_or_default();
-        state.notify(Level::Error, format!("{name} ({}) is not watched: {trouble}", key.pid));
+        state.notify(Level::Error, format!("{} is not watched: {trouble}", Subject { key, name }));
     }
 }
