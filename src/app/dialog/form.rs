@@ -9,6 +9,7 @@ use super::dump::Dump;
 use super::export::Export;
 use super::perf_map::PerfMap;
 use super::trace::Trace;
+use super::words::words;
 use super::{Change, Subject, port, resume};
 use crate::app::Ticket;
 use crate::app::cursor::Neighbor;
@@ -263,6 +264,11 @@ impl Form {
     /// Returns the text typed for a question, trimmed.
     pub(super) fn typed(&self, question: usize) -> &str {
         self.untrimmed(question).trim()
+    }
+
+    /// Returns the names of profiles typed for a question, separated by commas or blanks.
+    pub(super) fn typed_profiles(&self, question: usize) -> Vec<String> {
+        words(&self.typed(question).replace(',', " "))
     }
 
     /// Returns the path of a new file typed for a question, or the question and the reason why it is none.

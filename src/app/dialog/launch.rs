@@ -6,7 +6,7 @@ use crate::app::Now;
 use crate::clr::DEFAULT_PROFILES;
 use crate::model::{TraceOptions, file_stem};
 
-use super::words::{shell_words, words};
+use super::words::shell_words;
 use super::{Form, Purpose, Question};
 
 /// A program to start and record.
@@ -49,13 +49,13 @@ impl Form {
 
     /// Returns the requested program, or the invalid field and the reason.
     pub(in crate::app) fn launch_request(&self, now: Now) -> Result<ProgramRequest, (usize, String)> {
-        let words_of = shell_words(self.typed(COMMAND)).ok_or_else(|| (COMMAND, "A quote is not closed.".to_owned()))?;
-        if words_of.is_empty() {
+        let words = shell_words(self.typed(COMMAND)).ok_or_else(|| (COMMAND, "A quote is not closed.".to_owned()))?;
+        if words.is_empty() {
             return Err((COMMAND, "Give a program, such as dotnet app.dll.".to_owned()));
         }
-        let options = TraceOptions { profiles: words(&self.typed(PROFILES).replace(',', " ")), ..TraceOptions::default() };
+        let options = TraceOptions::of_profiles(&self.typed_profiles(PROFILES));
         options.select().map_err(|problem| (PROFILES, problem))?;
-        let mut program = ProgramRequest { words: words_of, options, output: self.typed(OUTPUT).into() };
+        let mut program = ProgramRequest { words, options, output: self.typed(OUTPUT).into() };
         if self.typed(OUTPUT).is_empty() {
             program.output = format!("{}_{}.out", file_stem(program.name()), now.file_stamp()).into();
         }

@@ -30,11 +30,8 @@ impl Form {
 
     /// Returns the PIDs or names of the processes to serve (empty for all) and the profiles, or the invalid field and the reason.
     pub(in crate::app) fn producer_request(&self) -> Result<(Vec<String>, Vec<String>), (usize, String)> {
-        let list = |question| {
-            let parts = self.typed(question).split(',').map(str::trim).filter(|part| !part.is_empty());
-            parts.map(str::to_owned).collect::<Vec<_>>()
-        };
-        let (targets, profiles) = (list(TARGETS), list(PROFILES));
+        let targets = self.typed(TARGETS).split(',').map(str::trim).filter(|target| !target.is_empty()).map(str::to_owned).collect();
+        let profiles = self.typed_profiles(PROFILES);
         TraceOptions::of_profiles(&profiles).select().map_err(|reason| (PROFILES, reason))?;
         Ok((targets, profiles))
     }

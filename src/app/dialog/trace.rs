@@ -129,7 +129,7 @@ impl Form {
         }
         let list = |at: usize| self.answer(at).map(words).unwrap_or_default();
         let (providers, event_ids, tracepoints) = (list(PROVIDERS), list(EVENT_IDS), list(TRACEPOINTS));
-        let profiles = words(&self.typed(PROFILES).replace(',', " "));
+        let profiles = self.typed_profiles(PROFILES);
         wrong.extend(profiles.iter().find_map(|name| profile(name).err()).map(|error| (PROFILES, error.to_string())));
         wrong.extend(providers.iter().find_map(|spec| parse_provider(spec).err()).map(|error| (PROVIDERS, error.problem.to_string())));
         wrong.extend(event_ids.iter().find_map(|ids| parse_event_ids(ids).err()).map(|error| (EVENT_IDS, error)));
