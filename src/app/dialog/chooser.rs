@@ -6,9 +6,9 @@ use crate::app::cursor::Cursor;
 use crate::clr::{RUNTIME_PROVIDER, level_name};
 use crate::ipc::Level;
 
-use super::suggest::Kind;
+use super::suggest::{Kind, Suggestions};
 use super::words::words;
-use super::{Field, Form, ListState, Overlay, Pick};
+use super::{Field, Form, ListState, Overlay, Pick, Purpose, trace};
 
 /// A list of values, shown over a form.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct Chooser {
 impl Form {
     /// Returns whether the focused field has a list of values.
     pub(in crate::app) fn can_choose(&self) -> bool {
-        matches!(self.focus, Field::Question(at) if self.kind(at).is_some())
+        matches!(self.focus, Field::Question(at) if self.suggestions(at).is_some())
     }
 
     /// Lists the values that can follow the text of the focused field; returns to the form if there are none.
@@ -33,14 +33,12 @@ impl Form {
         let Field::Question(at) = self.focus else { return Overlay::Form(self) };
         let text = self.untrimmed(at).to_owned();
         self.write(&text);
-        let Some(kind) = self.kind(at) else { return Overlay::Form(self) };
+        let Some(Suggestions { kind, start, mut items }) = self.suggestions(at) else { return Overlay::Form(self) };
         if kind == Kind::Complete {
             return self.append_and_choose(&text, " ");
         }
-        let found = self.suggestions(at);
-        let mut items = found.items;
         // A complete provider name is extended rather than listed.
-        if kind == Kind::Provider && items.first().is_some_and(|(name, _)| name.eq_ignore_ascii_case(&text[found.start..])) {
+        if kind == Kind::Provider && items.first().is_some_and(|(name, _)| name.eq_ignore_ascii_case(&text[start..])) {
             let separator = self.after_provider(at);
             return self.append_and_choose(&text, separator);
         }
@@ -66,13 +64,13 @@ impl Form {
         if several {
             list.chosen = items.iter().map(|(name, _)| kind == Kind::Profiles && there.contains(name)).collect();
         }
-        let start = if kind == Kind::Profiles { 0 } else { found.start };
+        let start = if kind == Kind::Profiles { 0 } else { start };
         Overlay::List(list, Pick::Values(Box::new(Chooser { form: self, kind, start, items })))
     }
 
     /// Returns the separator between a provider name and its description.
     fn after_provider(&self, at: usize) -> &'static str {
-        if self.is_for_providers(at) { ":" } else { "/" }
+        if matches!((&self.purpose, at), (Purpose::Trace(_), trace::PROVIDERS)) { ":" } else { "/" }
     }
 
     /// Continues after the completed part.

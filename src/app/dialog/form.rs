@@ -185,10 +185,10 @@ impl Form {
         let Field::Question(at) = self.focus else { return Vec::new() };
         let Some(question) = self.questions.get(at) else { return Vec::new() };
         if let Purpose::Trace(_) = self.purpose {
-            let found = self.suggestions(at);
-            let mut help: Vec<String> = found.items.iter().take(lines).map(|(name, about)| format!("{name} · {about}")).collect();
-            if found.items.len() > lines {
-                let names: Vec<_> = found.items.iter().skip(lines - 1).map(|(name, _)| name.as_str()).collect();
+            let items = self.suggestions(at).map(|found| found.items).unwrap_or_default();
+            let mut help: Vec<String> = items.iter().take(lines).map(|(name, about)| format!("{name} · {about}")).collect();
+            if items.len() > lines {
+                let names: Vec<_> = items.iter().skip(lines - 1).map(|(name, _)| name.as_str()).collect();
                 help[lines - 1] = format!("also: {}", names.join(", "));
             }
             if !help.is_empty() {

@@ -10,8 +10,9 @@ use crate::sorting::CompactSort;
 use super::{Form, Purpose, launch, trace};
 
 /// Completions for the word being typed.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Suggestions {
+    pub(super) kind: Kind,
     /// Byte offset of the word in the text.
     pub(super) start: usize,
     /// The words, each with a description.
@@ -37,51 +38,26 @@ fn after_last(text: &str, separates: impl Fn(char) -> bool) -> usize {
 }
 
 impl Form {
-    /// Returns the kind of text expected next in the field of a question.
-    pub(super) fn kind(&self, at: usize) -> Option<Kind> {
-        let text = self.text(at)?.value();
-        let word = &text[after_last(text, char::is_whitespace)..];
-        let event = |kind| if word.contains('/') { kind } else { Kind::Provider };
-        match (&self.purpose, at) {
-            (Purpose::Trace(_), trace::PROFILES) | (Purpose::Launch, launch::PROFILES) => Some(Kind::Profiles),
-            (Purpose::Trace(_), trace::PROVIDERS) => Some(match *word.split(':').collect::<Vec<_>>().as_slice() {
-                [] | [_] => Kind::Provider,
-                [_, _] => Kind::Keywords,
-                [_, _, level] if parse_level(level).is_none() => Kind::Level,
-                _ => Kind::Complete,
-            }),
-            (Purpose::Trace(_), trace::EVENT_IDS) => Some(event(Kind::Ids)),
-            (Purpose::Trace(_), trace::STOP_ON) => Some(event(Kind::Event)),
-            _ => None,
-        }
-    }
-
-    /// Returns whether the field takes providers without event names.
-    pub(super) fn is_for_providers(&self, at: usize) -> bool {
-        matches!((&self.purpose, at), (Purpose::Trace(_), trace::PROVIDERS))
-    }
-
-    /// Returns the completions for the field of a question.
-    pub(super) fn suggestions(&self, at: usize) -> Suggestions {
-        let Some(input) = self.text(at) else { return Suggestions::default() };
-        let before = before_cursor(input);
-        let start = after_last(before, |c| c.is_whitespace() || c == ',');
+    /// Returns the completions for the field of a question, and the kind of text expected at the cursor; `None` for a field without completions.
+    pub(super) fn suggestions(&self, at: usize) -> Option<Suggestions> {
+        let before = before_cursor(self.text(at)?);
         match (&self.purpose, at) {
             (Purpose::Trace(_), trace::PROFILES) | (Purpose::Launch, launch::PROFILES) => {
+                let start = after_last(before, |c| c.is_whitespace() || c == ',');
                 let items = profiles().iter().map(|profile| (profile.name.as_str(), profile.about.as_str()));
-                pick(start, &before[start..], items)
+                Some(pick(Kind::Profiles, start, &before[start..], items))
             }
-            (Purpose::Trace(_), trace::PROVIDERS) => provider(before, after_last(before, char::is_whitespace)),
-            (Purpose::Trace(_), trace::EVENT_IDS) => event(before, true),
-            (Purpose::Trace(_), trace::STOP_ON) => event(before, false),
-            _ => Suggestions::default(),
+            (Purpose::Trace(_), trace::PROVIDERS) => Some(provider(before)),
+            (Purpose::Trace(_), trace::EVENT_IDS) => Some(event(before, Kind::Ids)),
+            (Purpose::Trace(_), trace::STOP_ON) => Some(event(before, Kind::Event)),
+            _ => None,
         }
     }
 
     /// Inserts the first completion if the cursor is at the end of the text. Returns whether the text changed.
     pub(in crate::app) fn complete(&mut self) -> bool {
         let super::Field::Question(at) = self.focus else { return false };
-        let Suggestions { start, items } = self.suggestions(at);
+        let Some(Suggestions { start, items, .. }) = self.suggestions(at) else { return false };
         let Some((word, _)) = items.into_iter().next() else { return false };
         let Some(input) = self.input() else { return false };
         if input.cursor() < input.value().chars().count() || input.value()[start..] == word {
@@ -99,19 +75,20 @@ fn before_cursor(input: &Input) -> &str {
 }
 
 /// Picks the matching items: exact matches first, then prefix matches, then substring matches.
-fn pick<'a>(start: usize, word: &str, items: impl Iterator<Item = (&'a str, &'a str)>) -> Suggestions {
+fn pick<'a>(kind: Kind, start: usize, word: &str, items: impl Iterator<Item = (&'a str, &'a str)>) -> Suggestions {
     let letters = word.to_lowercase();
     let mut found: Vec<_> = items.filter(|(name, _)| name.to_lowercase().contains(&letters)).collect();
     found.compact_sort_by_key(|(name, _)| name_rank(word, name));
-    Suggestions { start, items: found.into_iter().map(|(name, about)| (name.to_owned(), about.to_owned())).collect() }
+    Suggestions { kind, start, items: found.into_iter().map(|(name, about)| (name.to_owned(), about.to_owned())).collect() }
 }
 
 fn providers(start: usize, word: &str) -> Suggestions {
-    pick(start, word, known_providers().iter().map(|known| (known.name.as_str(), known.about.as_str())))
+    pick(Kind::Provider, start, word, known_providers().iter().map(|known| (known.name.as_str(), known.about.as_str())))
 }
 
 /// Completes within `NAME:KEYWORD+KEYWORD:LEVEL`.
-fn provider(before: &str, start: usize) -> Suggestions {
+fn provider(before: &str) -> Suggestions {
+    let start = after_last(before, char::is_whitespace);
     let spec = &before[start..];
     let mut parts = spec.split(':');
     let name = parts.next().unwrap_or_default();
@@ -120,13 +97,18 @@ fn provider(before: &str, start: usize) -> Suggestions {
         (Some(keywords), None, _) => {
             let word = keywords.rsplit('+').next().unwrap_or_default();
             let known = known_provider(name).map(|known| known.keywords.as_slice()).unwrap_or_default();
-            pick(before.len() - word.len(), word, known.iter().map(|keyword| (keyword.name.as_str(), keyword.about.as_str())))
+            pick(
+                Kind::Keywords,
+                before.len() - word.len(),
+                word,
+                known.iter().map(|keyword| (keyword.name.as_str(), keyword.about.as_str())),
+            )
+        }
+        (_, Some(level), None) if parse_level(level).is_none() => {
+            pick(Kind::Level, before.len() - level.len(), level, Level::ALL.iter().rev().map(|level| (level_name(*level), about(*level))))
         }
         // The arguments that follow a level have no completions; the field's help gives their syntax.
-        (_, Some(level), None) if parse_level(level).is_none() => {
-            pick(before.len() - level.len(), level, Level::ALL.iter().rev().map(|level| (level_name(*level), about(*level))))
-        }
-        _ => Suggestions::default(),
+        _ => Suggestions { kind: Kind::Complete, start, items: Vec::new() },
     }
 }
 
@@ -141,23 +123,23 @@ fn about(level: Level) -> &'static str {
     }
 }
 
-/// Completes within `PROVIDER/EVENT`, or `PROVIDER/ID,ID` if `numbers`.
-fn event(before: &str, numbers: bool) -> Suggestions {
+/// Completes within `PROVIDER/EVENT` or `PROVIDER/ID,ID`, depending on the kind.
+fn event(before: &str, kind: Kind) -> Suggestions {
     let start = after_last(before, char::is_whitespace);
     let Some((name, event)) = before[start..].split_once('/') else { return providers(start, &before[start..]) };
     if event.contains(':') {
-        return Suggestions::default();
+        return Suggestions { kind, start, items: Vec::new() };
     }
-    let word = if numbers { event.rsplit(['^', ',']).next().unwrap_or_default() } else { event };
+    let word = if kind == Kind::Ids { event.rsplit(['^', ',']).next().unwrap_or_default() } else { event };
     let start = before.len() - word.len();
     let known = events::names(known_provider(name).map_or(name, |known| known.name.as_str()));
-    if !numbers {
+    if kind == Kind::Event {
         let ids: Vec<_> = known.map(|(id, name)| (name, format!("event {id}"))).collect();
-        return pick(start, word, ids.iter().map(|(name, id)| (*name, id.as_str())));
+        return pick(kind, start, word, ids.iter().map(|(name, id)| (*name, id.as_str())));
     }
     let word = word.to_lowercase();
     let found = known.filter(|(id, name)| id.to_string().starts_with(&word) || name.to_lowercase().contains(&word));
-    Suggestions { start, items: found.map(|(id, name)| (id.to_string(), name.to_owned())).collect() }
+    Suggestions { kind, start, items: found.map(|(id, name)| (id.to_string(), name.to_owned())).collect() }
 }
 
 #[cfg(test)]
@@ -183,11 +165,10 @@ mod tests {
             ("P:1:4:key=", None),
         ];
         for (text, expected) in table {
-            let start = text.rfind(' ').map_or(0, |at| at + 1);
-            assert_eq!(first(provider(text, start)).as_deref(), expected, "{text}");
+            assert_eq!(first(provider(text)).as_deref(), expected, "{text}");
         }
-        assert_eq!(first(event("Microsoft-Windows-DotNETRuntime/exceptionth", false)).as_deref(), Some("ExceptionThrown"));
-        assert_eq!(first(event("Microsoft-Windows-DotNETRuntime/^1,exceptionthrown", true)).as_deref(), Some("80"));
-        assert_eq!(first(event("Microsoft-Windows-DotNETRuntime/80:t", false)), None);
+        assert_eq!(first(event("Microsoft-Windows-DotNETRuntime/exceptionth", Kind::Event)).as_deref(), Some("ExceptionThrown"));
+        assert_eq!(first(event("Microsoft-Windows-DotNETRuntime/^1,exceptionthrown", Kind::Ids)).as_deref(), Some("80"));
+        assert_eq!(first(event("Microsoft-Windows-DotNETRuntime/80:t", Kind::Event)), None);
     }
 }
