@@ -21,7 +21,7 @@ pub(super) const TAB: Descriptor = Descriptor {
     is_shown: RowKind::can_have_recording,
     context: |_| Context::Rows,
     actions: &[],
-    shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[Source::Assemblies], live: Some(LIVE) }),
+    shows: Shows::Recording(Recorded { view, sources: &[Source::Assemblies], live: Some(LIVE) }),
 };
 
 /// The directory gets the rest of the line and needs some space.

@@ -4,7 +4,7 @@ use super::cell::{Cell, SortKey};
 use super::list::{Fit, Rows, Table};
 use super::overview::{Graph, histogram, rates};
 use super::quantity::{SECONDS, bytes, duration, is_bytes, plain, quantity};
-use super::registry::{Descriptor, Recorded, Shows};
+use super::registry::{Descriptor, Shows};
 use super::view::{Chart, Line, Role, Side, View};
 use crate::analysis::{CounterKind, CounterSnapshot, CountersSnapshot, Field, HistogramReading, Spread, without_duplicates};
 use crate::app::action::{
@@ -81,7 +81,7 @@ pub(super) const TAB: Descriptor = Descriptor {
     is_shown: RowKind::can_have_recording,
     context: |_| Context::Counters,
     actions: ACTIONS,
-    shows: Shows::Recording(Recorded { view, sources: &[], live: None }),
+    shows: Shows::Counters(view),
 };
 
 const ACTIONS: &[Entry] = &[

@@ -25,7 +25,7 @@ pub(super) const TAB: Descriptor = Descriptor {
     },
     actions: ACTIONS,
     shows: Shows::Recording(Recorded {
-        view: |state| Look::new(state).map(view),
+        view,
         sources: &[Source::Exceptions],
         live: Some(Live {
             view: live::exceptions,

@@ -23,7 +23,7 @@ pub(super) const TAB: Descriptor = Descriptor {
         (false, false) => Context::Collections,
     },
     actions: allocations::ACTIONS,
-    shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[Source::Allocations], live: Some(LIVE) }),
+    shows: Shows::Recording(Recorded { view, sources: &[Source::Allocations], live: Some(LIVE) }),
 };
 
 const LIVE: Live = Live {

@@ -99,7 +99,7 @@ pub(super) const TAB: Descriptor = Descriptor {
     is_shown: RowKind::can_have_recording,
     context: |_| Context::Rows,
     actions: &[],
-    shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[Source::Activities], live: Some(LIVE) }),
+    shows: Shows::Recording(Recorded { view, sources: &[Source::Activities], live: Some(LIVE) }),
 };
 
 const LIVE: Live =

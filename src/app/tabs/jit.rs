@@ -19,7 +19,7 @@ pub(super) const TAB: Descriptor = Descriptor {
     is_shown: RowKind::can_have_recording,
     context: |_| Context::Rows,
     actions: &[],
-    shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[Source::Compilation], live: Some(LIVE) }),
+    shows: Shows::Recording(Recorded { view, sources: &[Source::Compilation], live: Some(LIVE) }),
 };
 
 const LIVE: Live = Live { view: counted, needs_counters: true, graphs: &["Time in JIT"], recording_adds: "methods and tiers" };

@@ -18,7 +18,7 @@ pub(super) const TAB: Descriptor = Descriptor {
     is_shown: RowKind::can_have_recording,
     context: |_| Context::Rows,
     actions: &[],
-    shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[Source::Logs], live: None }),
+    shows: Shows::Recording(Recorded { view, sources: &[Source::Logs], live: None }),
 };
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {

@@ -32,7 +32,7 @@ pub(super) const TAB: Descriptor = Descriptor {
         }
     },
     actions: ACTIONS,
-    shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[], live: None }),
+    shows: Shows::Recording(Recorded { view, sources: &[], live: None }),
 };
 
 const ACTIONS: &[Entry] = &[

@@ -64,6 +64,7 @@ impl State {
         let recorded = match &tab.descriptor().shows {
             Shows::Itself => return None,
             Shows::List(view) => return Some(view(self)),
+            Shows::Counters(view) => return view(self),
             Shows::Recording(recorded) => recorded,
         };
         if let Some(live) = &recorded.live
@@ -72,11 +73,10 @@ impl State {
         {
             return Some(view);
         }
-        let mut view = (recorded.view)(self)?;
-        if let Some(look) = Look::new(self) {
-            let found = findings(&look.analysis.snapshot, look.has_ended(), &self.options.thresholds);
-            view.findings.extend(found.into_iter().filter(|finding| finding.tab == tab));
-        }
+        let look = Look::new(self)?;
+        let mut view = (recorded.view)(look);
+        let found = findings(&look.analysis.snapshot, look.has_ended(), &self.options.thresholds);
+        view.findings.extend(found.into_iter().filter(|finding| finding.tab == tab));
         Some(view)
     }
 }

@@ -1,6 +1,8 @@
 //! The tabs in display order, each described by the `TAB` of its module.
 
-use super::{View, assemblies, compare, counters, environment, events, exceptions, gc, heap, http, jit, jobs, logs, methods, overview};
+use super::{
+    Look, View, assemblies, compare, counters, environment, events, exceptions, gc, heap, http, jit, jobs, logs, methods, overview,
+};
 use super::{slowdown, stacks, threads, trace};
 use crate::analysis::CountersSnapshot;
 use crate::app::action::{Context, Entry};
@@ -30,12 +32,13 @@ pub(super) enum Shows {
     List(for<'a> fn(&'a State) -> View<'a>),
     /// The content of a recording.
     Recording(Recorded),
+    /// The counters of a watch or of a recording; `None` if there is neither.
+    Counters(for<'a> fn(&'a State) -> Option<View<'a>>),
 }
 
 /// How a tab shows a recording.
 pub(super) struct Recorded {
-    /// `None` if nothing is known of a recording.
-    pub(super) view: for<'a> fn(&'a State) -> Option<View<'a>>,
+    pub(super) view: for<'a> fn(Look<'a>) -> View<'a>,
     /// The sources that a recording needs for this tab, if a single key can start it.
     pub(super) sources: &'static [Source],
     /// How the tab shows a process that is not being recorded.
@@ -133,13 +136,13 @@ impl Tab {
     pub(in crate::app) fn sources(self) -> &'static [Source] {
         match &self.descriptor().shows {
             Shows::Recording(recorded) => recorded.sources,
-            Shows::Itself | Shows::List(_) => &[],
+            Shows::Itself | Shows::List(_) | Shows::Counters(_) => &[],
         }
     }
 
     /// Returns whether the tab shows the content of a recording.
     pub fn is_analysis(self) -> bool {
-        matches!(self.descriptor().shows, Shows::Recording(_))
+        matches!(self.descriptor().shows, Shows::Recording(_) | Shows::Counters(_))
     }
 
     /// Returns whether the tab shows recordings or the content of one.

@@ -23,7 +23,7 @@ pub(super) const TAB: Descriptor = Descriptor {
     is_shown: RowKind::can_have_recording,
     context: |_| Context::Slowdown,
     actions: ACTIONS,
-    shows: Shows::Recording(Recorded { view: |state| Look::new(state).map(view), sources: &[], live: None }),
+    shows: Shows::Recording(Recorded { view, sources: &[], live: None }),
 };
 
 const ACTIONS: &[Entry] =

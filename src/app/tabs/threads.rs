@@ -24,7 +24,7 @@ pub(super) const TAB: Descriptor = Descriptor {
     context: |_| Context::Rows,
     actions: &[],
     shows: Shows::Recording(Recorded {
-        view: |state| Look::new(state).map(view),
+        view,
         sources: &[Source::Contention, Source::ThreadPool],
         live: Some(Live {
             view: live::threads,
