@@ -10,11 +10,11 @@ use crate::analysis::{
     CounterKind, CounterSnapshot, CounterSource, CountersSnapshot, HeapSnapshot, HeapType, HistogramReading, Live, MeterNotice, PathStep,
     RetainedType, Retention, RootPath, RuntimeStats,
 };
-use crate::app::{AutoWatch, Effect, Msg, Now, Options, State, Ticket, WalkedHeap, update};
+use crate::app::{AutoWatch, Effect, Msg, Now, Options, Overlay, Pick, State, Ticket, WalkedHeap, update};
 use crate::ipc::RuntimeVersion;
 use crate::model::{
-    Contact, Environment, EnvironmentSource, FileContents, FileKind, Phase, Process, ProcessKey, Rate, Recording, RecordingAnalysis,
-    RecordingId, RunState, TraceFile, Trouble, Usage, Variable,
+    Contact, Environment, EnvironmentSource, FileContents, FileKind, Phase, Process, ProcessKey, ProcessUse, Rate, Recording,
+    RecordingAnalysis, RecordingId, RunState, TraceFile, Trouble, Usage, Variable,
 };
 
 /// 2026-11-21, 08:30:21 UTC.
@@ -287,6 +287,29 @@ impl TestApp {
         self.effects.extend(update(&mut self.state, msg, self.now));
     }
 
+    /// Returns a populated app that watches the selected process, and the ticket of the watch.
+    pub(crate) fn watching() -> (Self, Ticket) {
+        let mut app = Self::populated(120, 40);
+        app.press("w");
+        match app.take_effects()[..] {
+            [Effect::Watch { ticket, .. }] => (app, ticket),
+            ref other => panic!("{other:?}"),
+        }
+    }
+
+    /// Sends counters of a watched process.
+    pub(crate) fn count(&mut self, ticket: Ticket, counters: impl Into<Arc<CountersSnapshot>>) {
+        self.send(Msg::WatchReport { ticket, counters: counters.into(), usage: ProcessUse::default() });
+    }
+
+    /// Returns the labels and texts of the copy menu.
+    pub(crate) fn copy_menu(&self) -> Vec<(&'static str, String)> {
+        match &self.state.overlay {
+            Some(Overlay::List(_, Pick::Copy(items))) => items.iter().map(|item| (item.label, item.text.clone())).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
     /// Sends the status of a recording.
     pub(crate) fn report(&mut self, recording: Recording) {
         self.send(Msg::Recording(Box::new(recording)));
@@ -347,7 +370,7 @@ impl TestApp {
             })
             .collect();
         for (ticket, counters) in asked.into_iter().zip(published) {
-            self.send(Msg::WatchReport { ticket, counters: counters.clone(), usage: Default::default() });
+            self.count(ticket, counters.clone());
         }
     }
 

@@ -4,13 +4,7 @@ use crate::app::{Effect, Tab};
 use crate::model::{Phase, Recording};
 use crate::ui::tests::analysis::{empty, scripted};
 
-fn recorded(keys: &str) -> TestApp {
-    let mut app = TestApp::populated(120, 40);
-    app.press("⏎t");
-    app.report(Recording { analysis: Some(scripted()), ..recording(1, 42, Phase::Recording) });
-    app.press(keys);
-    app
-}
+use super::views::{analyzed, done};
 
 fn names(app: &TestApp) -> Vec<String> {
     let mut names: Vec<_> = app.state.single_events().iter().map(|(event, _)| event.kind.name.clone()).collect();
@@ -26,7 +20,7 @@ fn filters_sent(app: &mut TestApp) -> Vec<String> {
 
 #[test]
 fn event_filter_applies_to_the_view_and_the_recorder() {
-    let mut app = recorded("8f");
+    let mut app = analyzed("8f");
     assert!(names(&app).len() > 3 && !names(&app).contains(&"ThreadSample".to_owned()));
     assert_eq!(filters_sent(&mut app), [""; 0]);
     app.press("/exc⏎");
@@ -35,7 +29,7 @@ fn event_filter_applies_to_the_view_and_the_recorder() {
     // Methods have a separate filter; a new recording is sent the event filter again.
     app.press("7/price⏎8");
     assert_eq!((filters_sent(&mut app), names(&app).len()), (vec![], 1));
-    app.report(recording(1, 43, super::views::done()));
+    app.report(recording(1, 43, done()));
     app.press("t8");
     app.report(Recording { analysis: Some(scripted()), ..recording(2, 1, Phase::Recording) });
     assert_eq!(filters_sent(&mut app), ["exc"]);
@@ -46,7 +40,7 @@ fn event_filter_applies_to_the_view_and_the_recorder() {
 /// The filter belongs to the tab, so each recorder is sent it when its recording is shown.
 #[test]
 fn event_filter_is_sent_to_each_recorder() {
-    let mut app = recorded("8f/exc⏎");
+    let mut app = analyzed("8f/exc⏎");
     let other = app.state.list.at(1).unwrap().process.key;
     app.press("⎋↓t");
     app.report(Recording { analysis: Some(scripted()), key: other, ..recording(2, 1, Phase::Recording) });
@@ -64,7 +58,7 @@ fn event_filter_is_sent_to_each_recorder() {
 
 #[test]
 fn empty_list_of_single_events_says_what_is_known() {
-    let mut app = recorded("8f");
+    let mut app = analyzed("8f");
     for (events, expected) in [(0, "No events so far."), (7, "Only thread samples or rundown events so far")] {
         let mut analysis = (*empty()).clone();
         analysis.snapshot.totals.events = events;
@@ -76,7 +70,7 @@ fn empty_list_of_single_events_says_what_is_known() {
 
 #[test]
 fn enter_and_esc_navigate_event_types_events_and_details() {
-    let mut app = recorded("8/contention⏎");
+    let mut app = analyzed("8/contention⏎");
     let kind = app.state.events()[0].event.name.clone();
     app.press("⏎");
     assert_eq!((app.state.views.events.single, names(&app)), (true, vec![kind]));
@@ -92,7 +86,7 @@ fn enter_and_esc_navigate_event_types_events_and_details() {
 
 #[test]
 fn open_event_stays_open_while_new_events_arrive() {
-    let mut app = recorded("8f/!gc⏎⏎");
+    let mut app = analyzed("8f/!gc⏎⏎");
     let shown = |app: &TestApp| app.state.single_events()[app.state.view_cursor(Tab::Events).at].0.number;
     let before = shown(&app);
     let mut analysis = (*scripted()).clone();
@@ -105,7 +99,7 @@ fn open_event_stays_open_while_new_events_arrive() {
 
 #[test]
 fn an_event_is_copied_with_its_fields_and_stack() {
-    let mut app = recorded("8f/exception⏎y⏎");
+    let mut app = analyzed("8f/exception⏎y⏎");
     let effects = app.take_effects();
     let Some(Effect::Copy { text, .. }) = effects.last() else { panic!("{effects:?}") };
     assert!(text.starts_with("Microsoft-Windows-DotNETRuntime/ExceptionThrown\nExceptionType: System."), "{text}");
@@ -114,7 +108,7 @@ fn an_event_is_copied_with_its_fields_and_stack() {
 
 #[test]
 fn sampling_events_are_shown_only_if_the_filter_matches() {
-    let mut app = recorded("8");
+    let mut app = analyzed("8");
     let kinds = |app: &TestApp| app.state.events().iter().map(|rate| rate.event.is_sampling_event()).collect::<Vec<_>>();
     assert!(kinds(&app).len() > 3 && !kinds(&app).contains(&true));
     app.press("/sample⏎");

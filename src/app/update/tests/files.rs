@@ -1,6 +1,6 @@
 use crate::app::action::Context;
 use crate::app::test_app::{TestApp, contents, options, recording, sample_processes, trace_file};
-use crate::app::{Column, Direction, Effect, Focus, Msg, Options, Overlay, Pick, RowKind, Sort, Tab, Ticket};
+use crate::app::{Column, Direction, Effect, Focus, Msg, Options, RowKind, Sort, Tab, Ticket};
 use crate::model::{FileKind, Outcome, Phase, Span, StoppedBy};
 use crate::ui::tests::analysis::{empty, scripted};
 use crate::ui::tests::scenes::opened;
@@ -57,9 +57,9 @@ fn files_are_filtered_and_copied_by_path() {
     app.press("⎋/file:/x⏎");
     assert_eq!(app.selected_name(), "b");
     app.press("y");
-    let Some(Overlay::List(_, Pick::Copy(items))) = &app.state.overlay else { panic!("no menu") };
-    assert!(items.iter().any(|item| item.text == "/x/b"), "{items:?}");
-    assert!(items.iter().all(|item| item.label != "command line"), "{items:?}");
+    let items = app.copy_menu();
+    assert!(items.iter().any(|(_, text)| text == "/x/b"), "{items:?}");
+    assert!(items.iter().all(|(label, _)| *label != "command line"), "{items:?}");
 }
 
 #[test]

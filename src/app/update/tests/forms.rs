@@ -178,8 +178,8 @@ fn the_action_log_can_be_copied_and_outlives_the_process() {
         app.press("⇥");
     }
     app.press("G y");
-    let Some(Overlay::List(_, Pick::Copy(items))) = &app.state.overlay else { panic!("no menu") };
-    let text = |label| items.iter().find(|item| item.label == label).map(|item| item.text.clone()).unwrap();
+    let items = app.copy_menu();
+    let text = |label| items.iter().find(|(other, _)| *other == label).map(|(_, text)| text.as_str()).unwrap();
     let first = "08:30:21  Web (42)  set variable PASSWORD_FILE: failed: the runtime answered E_FAIL";
     let second = "08:31:22  Web (42)  perf map on perfmap: no answer yet";
     assert_eq!(text("this entry"), first);

@@ -180,10 +180,7 @@ fn cpu_throttling_and_cpu_wait_are_issues() {
 /// A limit is shown even if it throttles nothing.
 #[test]
 fn cpu_limit_is_listed_in_the_overview() {
-    let mut app = TestApp::populated(120, 40);
-    app.press("w");
-    let effects = app.take_effects();
-    let [Effect::Watch { ticket, .. }] = effects[..] else { panic!("{effects:?}") };
+    let (mut app, ticket) = TestApp::watching();
     let facts = |app: &TestApp| app.state.overview().unwrap().facts;
     assert!(!facts(&app).iter().any(|fact| fact.label == "CPU limit"));
     // Of nested groups, the outer one has the higher limit, but its other members use it up.
@@ -328,11 +325,8 @@ fn gen_2_growth_counts_only_gen_2_collections() {
 /// The worst finding is selected: Enter in the table, and again, opens its details; an arrow key selects the next one.
 #[test]
 fn a_finding_is_opened_with_enter() {
-    let mut app = TestApp::populated(120, 40);
-    app.press("w");
-    let effects = app.take_effects();
-    let [Effect::Watch { ticket, .. }] = effects[..] else { panic!("{effects:?}") };
-    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 38.0, 400.0, 0.0), usage: Default::default() });
+    let (mut app, ticket) = TestApp::watching();
+    app.count(ticket, published(61.0, 4e6, 38.0, 400.0, 0.0));
     let found = |app: &TestApp| app.state.findings_of_selected().into_iter().map(|found| found.finding.tab).collect::<Vec<_>>();
     assert_eq!(found(&app), [Tab::Exceptions, Tab::Gc]);
     app.press("⏎⏎");
@@ -341,7 +335,7 @@ fn a_finding_is_opened_with_enter() {
     assert_eq!(app.state.tab, Tab::Gc);
     // The selection follows its finding when the order changes.
     app.press("1");
-    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 99.0, 51.0, 0.0), usage: Default::default() });
+    app.count(ticket, published(61.0, 4e6, 99.0, 51.0, 0.0));
     assert_eq!(found(&app), [Tab::Gc, Tab::Exceptions]);
     app.press("↓⏎");
     assert_eq!(app.state.tab, Tab::Exceptions);
@@ -355,16 +349,13 @@ fn a_finding_is_opened_with_enter() {
 /// For a growing heap, a heap walk is offered and started after confirmation.
 #[test]
 fn heap_growth_finding_opens_a_heap_walk() {
-    let mut app = TestApp::populated(120, 40);
-    app.press("w");
-    let effects = app.take_effects();
-    let [Effect::Watch { ticket, .. }] = effects[..] else { panic!("{effects:?}") };
+    let (mut app, ticket) = TestApp::watching();
     let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
     for (name, scale) in [("gen-2-size", 10e6), ("gen-2-gc-count", 1.0)] {
         let history = (1..=6).map(|second| (second * 1_000_000_000, second as f64 * scale)).collect();
         counters.counters.push(CounterSnapshot { name: name.to_owned(), history, ..counters.counters[0].clone() });
     }
-    app.send(Msg::WatchReport { ticket, counters: counters.into(), usage: Default::default() });
+    app.count(ticket, counters);
     let finding = app.state.findings_of_selected().remove(0).finding;
     assert!(app.state.advice(&finding)[0].starts_with("M: objects by type"), "{:?}", app.state.advice(&finding));
     app.take_effects();

@@ -122,8 +122,7 @@ fn copy_menu_omits_masked_secrets() {
     app.press("/API_KEY⏎");
     let offered = |app: &mut TestApp| {
         app.press("y");
-        let Some(Overlay::List(_, Pick::Copy(items))) = &app.state.overlay else { panic!("no menu") };
-        let texts: Vec<_> = items.iter().map(|item| item.text.clone()).collect();
+        let texts: Vec<_> = app.copy_menu().into_iter().map(|(_, text)| text).collect();
         app.press("⎋");
         texts
     };
@@ -143,8 +142,8 @@ fn copied_paths_contain_no_control_characters() {
     file.set_file_name("a\nb\u{1b}.nettrace");
     app.report(Recording { file, ..recording(1, 5, Phase::Recording) });
     app.press("y");
-    let Some(Overlay::List(_, Pick::Copy(items))) = &app.state.overlay else { panic!("no menu") };
-    let text = |label| items.iter().find(|item| item.label == label).map(|item| item.text.as_str());
+    let items = app.copy_menu();
+    let text = |label| items.iter().find(|(other, _)| *other == label).map(|(_, text)| text.as_str());
     assert_eq!(text("trace file"), Some("/srv/app/a b\u{fffd}.nettrace"));
     assert_eq!(text("socket"), Some("/tmp/a b\u{fffd}-socket"));
 }

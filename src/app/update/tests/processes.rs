@@ -191,7 +191,7 @@ fn simulate_process_lifetimes(app: &mut TestApp, pids: std::ops::Range<u32>) {
             done += 1;
             match effect {
                 Effect::Watch { ticket, .. } => {
-                    app.send(Msg::WatchReport { ticket, counters: published(9.0, 1.0, 1.0, 1.0, 1.0), usage: Default::default() });
+                    app.count(ticket, published(9.0, 1.0, 1.0, 1.0, 1.0));
                     app.send(Msg::WatchEnded { ticket, trouble: None });
                 }
                 Effect::StartTrace { id, .. } => {
@@ -318,10 +318,9 @@ fn notice(app: &TestApp) -> String {
 /// It would otherwise look like a healthy process that does nothing.
 #[test]
 fn stopped_process_is_shown_as_stopped() {
-    let mut app = TestApp::populated(120, 40);
-    app.press("w");
-    let Some(&Effect::Watch { key, ticket, .. }) = app.take_effects().first() else { panic!("no watch") };
-    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 38.0, 0.0, 0.0), usage: Default::default() });
+    let (mut app, ticket) = TestApp::watching();
+    let key = app.state.list.selected().unwrap();
+    app.count(ticket, published(61.0, 4e6, 38.0, 0.0, 0.0));
     assert_eq!((app.state.selected().unwrap().word(), app.state.overview().unwrap().is_watched), ("GC time", true));
     let mut processes = sample_processes();
     for process in processes.iter_mut().filter(|process| process.key == key) {
@@ -365,10 +364,8 @@ fn suspended_process_is_shown_with_what_to_do() {
 /// The State is that of the process; what was found is in the findings.
 #[test]
 fn overview_separates_the_state_from_findings() {
-    let mut app = TestApp::populated(120, 40);
-    app.press("w");
-    let Some(&Effect::Watch { ticket, .. }) = app.take_effects().first() else { panic!("no watch") };
-    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 38.0, 0.0, 0.0), usage: Default::default() });
+    let (mut app, ticket) = TestApp::watching();
+    app.count(ticket, published(61.0, 4e6, 38.0, 0.0, 0.0));
     let state = app.state.overview().unwrap().facts.into_iter().find(|fact| fact.label == "State").unwrap();
     assert_eq!((app.state.selected().unwrap().word(), state.value.as_str(), state.role), ("GC time", "running", Role::Good));
     assert_eq!(app.state.advice_without_findings(), ["F: find out why it is slow", "D: what every thread is doing"]);

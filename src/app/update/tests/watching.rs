@@ -33,16 +33,16 @@ fn one_key_toggles_the_watch_and_its_columns() {
     // All figures are unknown before the first values.
     let watch = |app: &TestApp| app.state.list.find(key).unwrap().watch;
     assert_eq!(watch(&app).unwrap().stats.heap, None);
-    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 2.0, 3.0, 0.0), usage: Default::default() });
+    app.count(ticket, published(61.0, 4e6, 2.0, 3.0, 0.0));
     assert_eq!(watch(&app).unwrap().stats.heap, Some(61e6));
     assert_eq!(app.state.selected().unwrap().word(), "watched");
     // Reports of an older session are ignored.
-    app.send(Msg::WatchReport { ticket: Ticket(9999), counters: published(1.0, 1.0, 90.0, 1.0, 1.0), usage: Default::default() });
+    app.count(Ticket(9999), published(1.0, 1.0, 90.0, 1.0, 1.0));
     assert_eq!(watch(&app).unwrap().issue, None);
     app.press("w");
     assert_eq!(app.take_effects(), [Effect::Unwatch { key }]);
     assert!(watch(&app).is_none() && columns(&app).is_empty());
-    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 2.0, 3.0, 0.0), usage: Default::default() });
+    app.count(ticket, published(61.0, 4e6, 2.0, 3.0, 0.0));
     assert!(watch(&app).is_none(), "its last words come too late");
 }
 
@@ -200,11 +200,9 @@ fn readonly_allows_automatic_but_not_manual_watches() {
 
 #[test]
 fn finding_age_is_shown_and_reset_when_it_is_over() {
-    let mut app = TestApp::populated(120, 40);
-    app.press("w");
-    let (_, ticket) = watched(&app.take_effects())[0];
+    let (mut app, ticket) = TestApp::watching();
     for _ in 0..3 {
-        app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 20.0, 900.0, 0.0), usage: Default::default() });
+        app.count(ticket, published(61.0, 4e6, 20.0, 900.0, 0.0));
         app.wait(4000);
     }
     let found = |app: &TestApp| -> Vec<_> {
@@ -214,10 +212,10 @@ fn finding_age_is_shown_and_reset_when_it_is_over() {
     // A session that is restarted lacks some figures at first.
     for (reports, age) in [(1, 12), (5, 12), (6, 0)] {
         for _ in 0..reports {
-            app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 2.0, 900.0, 0.0), usage: Default::default() });
+            app.count(ticket, published(61.0, 4e6, 2.0, 900.0, 0.0));
             assert_eq!(found(&app).len(), 1);
         }
-        app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 20.0, 900.0, 0.0), usage: Default::default() });
+        app.count(ticket, published(61.0, 4e6, 20.0, 900.0, 0.0));
         assert_eq!(found(&app)[1].1, Some(age), "after {reports} reports without it");
     }
 }
@@ -242,7 +240,7 @@ fn counters_add_the_findings_that_a_recording_lacks() {
     let mut counters = (*published(61.0, 4e6, 20.0, 0.0, 90.0)).clone();
     counters.stats.collections[2] = Some(4.0);
     counters.stats.contentions = Some(1e6);
-    app.send(Msg::WatchReport { ticket, counters: counters.into(), usage: Default::default() });
+    app.count(ticket, counters);
     assert_eq!(found(&app), ["4/s gen 2 collections", recorded[0], recorded[1], "90 work items wait"]);
 }
 
@@ -292,9 +290,8 @@ fn watch_all_applies_only_to_filtered_processes() {
 
 #[test]
 fn failed_watch_is_reported_and_ended_watch_is_not() {
-    let mut app = TestApp::populated(120, 40);
-    app.press("w");
-    let (key, ticket) = watched(&app.take_effects())[0];
+    let (mut app, ticket) = TestApp::watching();
+    let key = app.state.list.selected().unwrap();
     app.send(Msg::WatchEnded { ticket, trouble: None });
     assert!(app.state.watches.of(key).is_none() && app.toast_texts().is_empty());
     app.press("w");
@@ -321,13 +318,12 @@ fn processes_that_cannot_be_attached_to_are_not_watched() {
 
 #[test]
 fn figures_do_not_change_while_the_display_is_frozen() {
-    let mut app = TestApp::populated(120, 40);
-    app.press("w");
-    let (key, ticket) = watched(&app.take_effects())[0];
+    let (mut app, ticket) = TestApp::watching();
+    let key = app.state.list.selected().unwrap();
     let heap = |app: &TestApp| app.state.list.find(key).unwrap().watch.unwrap().stats.heap;
-    app.send(Msg::WatchReport { ticket, counters: published(61.0, 4e6, 2.0, 3.0, 0.0), usage: Default::default() });
+    app.count(ticket, published(61.0, 4e6, 2.0, 3.0, 0.0));
     app.press("␣");
-    app.send(Msg::WatchReport { ticket, counters: published(99.0, 4e6, 2.0, 3.0, 0.0), usage: Default::default() });
+    app.count(ticket, published(99.0, 4e6, 2.0, 3.0, 0.0));
     assert_eq!(heap(&app), Some(61e6));
     app.press("␣");
     assert_eq!(heap(&app), Some(99e6));
