@@ -189,18 +189,24 @@ mod tests {
     use crate::net::stream::address_in;
     use crate::sim::{Fault, Simulated, Spec};
 
+    /// Starts a simulated runtime, and plans to record it into a file of the folder.
+    fn planned(fault: Option<Fault>) -> (tempfile::TempDir, Simulated, Client, Plan) {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = address_in(folder.path(), "socket");
+        let runtime = Simulated::start(socket.clone(), Spec { fault, ..Spec::new("Web", "9.0.7", 77) }).unwrap();
+        let key = ProcessKey { pid: 77, started: 1 };
+        let config = TraceOptions::default().select().unwrap().config;
+        let plan = Plan::new(key, "Web".into(), config, folder.path().join("a.nettrace"));
+        (folder, runtime, Client::new(Endpoint { key, socket }), plan)
+    }
+
     #[tokio::test]
     async fn recording_is_stopped_while_its_session_is_being_opened() {
         for wanted in [StopRequest::Stop, StopRequest::Abandon] {
-            let folder = tempfile::tempdir().unwrap();
-            let socket = address_in(folder.path(), "socket");
-            let _runtime = Simulated::start(socket.clone(), Spec { fault: Some(Fault::Silent), ..Spec::new("Web", "9.0.7", 77) }).unwrap();
-            let key = ProcessKey { pid: 77, started: 1 };
-            let config = TraceOptions::default().select().unwrap().config;
-            let plan = Plan::new(key, "Web".into(), config, folder.path().join("a.nettrace"));
+            let (folder, _runtime, client, plan) = planned(Some(Fault::Silent));
             let (request, requests) = watch::channel(StopRequest::None);
             let (inbox, mut messages) = mpsc::channel(9);
-            let recording = tokio::spawn(record(Client::new(Endpoint { key, socket }), plan, requests, inbox, None));
+            let recording = tokio::spawn(record(client, plan, requests, inbox, None));
             assert!(matches!(messages.recv().await, Some(Msg::Recording(_))));
             let partial = folder.path().join("a.nettrace.partial");
             while !partial.exists() {
@@ -218,15 +224,10 @@ mod tests {
     /// A runtime may be about to answer.
     #[tokio::test]
     async fn session_that_opens_soon_after_the_stop_is_recorded() {
-        let folder = tempfile::tempdir().unwrap();
-        let socket = address_in(folder.path(), "socket");
-        let _runtime = Simulated::start(socket.clone(), Spec::new("Web", "9.0.7", 77)).unwrap();
-        let key = ProcessKey { pid: 77, started: 1 };
-        let config = TraceOptions::default().select().unwrap().config;
-        let plan = Plan::new(key, "Web".into(), config, folder.path().join("a.nettrace"));
+        let (folder, _runtime, client, plan) = planned(None);
         let (_request, requests) = watch::channel(StopRequest::Stop);
         let (inbox, _messages) = mpsc::channel(999);
-        let recording = record(Client::new(Endpoint { key, socket }), plan, requests, inbox, None).await;
+        let recording = record(client, plan, requests, inbox, None).await;
         assert!(matches!(recording.unwrap().phase, Phase::Done(_)) && folder.path().join("a.nettrace").exists());
     }
 }
