@@ -12,7 +12,7 @@ use crate::analysis::{Counts, ProfileFrame};
 use crate::sorting::CompactSort;
 
 /// The common root of all stacks.
-const ROOT: u32 = 0;
+pub(super) const ROOT: u32 = 0;
 
 /// The position in the flame graph.
 #[derive(Debug, Default)]

@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, Weak};
 
+use super::flame::ROOT;
 use super::state::State;
 use super::tabs::Tab;
 use crate::analysis::{Counts, Filter, ThreadId};
@@ -71,7 +72,6 @@ impl State {
     }
 
     fn search(&self, of: Searched) -> Option<FlameMatches> {
-        const ROOT: u32 = 0;
         let counts = self.samples()?;
         let profile = counts.profile();
         let matches = (0..).map_while(|frame| profile.frame_at(frame)).map(|frame| self.matches_filter(frame)).collect();

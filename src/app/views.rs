@@ -96,18 +96,21 @@ impl State {
 
     /// Moves in the list of the open tab.
     pub(in crate::app) fn step_view(&mut self, step: Step) {
-        let Some((View { list, mut cursor, .. }, geometry)) = self.tab_view() else { return };
-        cursor.go(step, list.len(), usize::from(geometry.rows().height).max(1));
-        // After a jump to the first row, the selection stays on the first row, whichever it is.
-        let name = (step != Step::First && !list.is_empty()).then(|| list.id(cursor.at));
-        drop(list);
-        self.views.of_mut(self.tab).selection = RowSelection { cursor, name };
+        self.move_cursor(|cursor, len, page| cursor.go(step, len, page.max(1)));
+        if step == Step::First {
+            // The selection stays on the first row, whichever it is.
+            self.views.of_mut(self.tab).selection.name = None;
+        }
     }
 
     /// Scrolls the list of the open tab to a row. The selection moves only as far as needed to stay on the screen.
     pub(in crate::app) fn scroll_view(&mut self, offset: usize) {
+        self.move_cursor(|cursor, len, page| cursor.scroll_to(offset, len, page));
+    }
+
+    fn move_cursor(&mut self, go: impl FnOnce(&mut Cursor, usize, usize)) {
         let Some((View { list, mut cursor, .. }, geometry)) = self.tab_view() else { return };
-        cursor.scroll_to(offset, list.len(), geometry.rows().height.into());
+        go(&mut cursor, list.len(), geometry.rows().height.into());
         let name = (!list.is_empty()).then(|| list.id(cursor.at));
         drop(list);
         self.views.of_mut(self.tab).selection = RowSelection { cursor, name };

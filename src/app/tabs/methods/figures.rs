@@ -8,6 +8,7 @@ use super::super::threads::core_share;
 use super::super::view::{Figure, Role};
 use super::role;
 use crate::analysis::{Counts, Origin};
+use crate::app::flame::ROOT;
 use crate::model::{Count, CpuTime, Nanoseconds, Percent, SafeText};
 
 /// Returns the figures for waits reported by the kernel.
@@ -17,10 +18,7 @@ pub(super) fn of_waits(look: Look<'_>, counts: &Counts<'_>, cpu: &CpuTime) -> Ve
     if !cpu.idle.is_zero() && look.state.shown_thread().is_none() {
         all.push(Figure::new("idle threads hidden", nanoseconds(cpu.idle), Role::Text));
     }
-    let outside_managed = counts.own_of(0).all_ns();
-    if outside_managed > 0 {
-        all.push(Figure::new("outside managed code", share(outside_managed, samples.all_ns()), Role::Text));
-    }
+    all.extend(share_if_any("outside managed code", counts.own_of(ROOT).all_ns(), samples.all_ns(), Role::Text));
     all.extend(Figure::if_any("waits unresolved", counts.unresolved(), Role::Warning));
     all.extend(Figure::if_any("stacks lost", cpu.lost_waits, Role::Warning));
     all.extend(Figure::if_any("threads not traced", cpu.unfollowed, Role::Warning));
@@ -42,19 +40,13 @@ pub(super) fn of_cpu(counts: &Counts<'_>, cpu: &CpuTime) -> Vec<Figure> {
     all.push(Figure::new("average", format!("{} %", of_core(samples.all_ns(), cpu.elapsed)), Role::Text));
     let [in_gc, in_jit] = [cpu.in_gc(counts), counts.within(Origin::Jit, |_| false)];
     for (label, origin, within) in [("GC", Origin::Gc, in_gc), ("JIT", Origin::Jit, in_jit)] {
-        if within.all_ns() > 0 {
-            all.push(Figure::new(label, share(within.all_ns(), samples.all_ns()), role(origin)));
-        }
+        all.extend(share_if_any(label, within.all_ns(), samples.all_ns(), role(origin)));
     }
-    if counts.unresolved() > 0 {
-        all.push(Figure::new("unresolved", share(counts.unresolved(), samples.all()), Role::Warning));
-    }
+    all.extend(share_if_any("unresolved", counts.unresolved(), samples.all(), Role::Warning));
     if cpu.broken * 20 > samples.all() {
         all.push(Figure::new("broken stacks", share(cpu.broken, samples.all()), Role::Warning));
     }
-    if cpu.cut > 0 {
-        all.push(Figure::new("stacks cut off", share(cpu.cut, samples.all()), Role::Warning));
-    }
+    all.extend(share_if_any("stacks cut off", cpu.cut, samples.all(), Role::Warning));
     all.push(Figure::new("samples", Count(samples.all()), Role::Text));
     all.push(Figure::new("threads", counts.threads().len(), Role::Text));
     all
@@ -72,9 +64,7 @@ pub(super) fn of_thread_time(counts: &Counts<'_>) -> Vec<Figure> {
         ));
         all.push(Figure::new("waiting", share(samples.waiting_ns, samples.all_ns()), Role::Text));
     }
-    if counts.unresolved() > 0 {
-        all.push(Figure::new("unresolved", share(counts.unresolved(), samples.all()), Role::Warning));
-    }
+    all.extend(share_if_any("unresolved", counts.unresolved(), samples.all(), Role::Warning));
     if counts.cut().all() > 0 {
         all.push(Figure::new("cut at 100 frames", share(counts.cut().all_ns(), samples.all_ns()), Role::Warning));
     }
@@ -88,6 +78,11 @@ pub(super) fn of_thread_time(counts: &Counts<'_>) -> Vec<Figure> {
 /// Formats a share of one core.
 fn of_core(ns: u64, time: Duration) -> SafeText {
     core_share(ns, time, Role::Text).into_text()
+}
+
+/// Returns a figure for a share, unless it is 0.
+fn share_if_any(label: &'static str, part: u64, all: u64, role: Role) -> Option<Figure> {
+    (part > 0).then(|| Figure::new(label, share(part, all), role))
 }
 
 fn share(part: u64, all: u64) -> Percent {
