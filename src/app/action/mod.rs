@@ -21,7 +21,7 @@ pub(super) use key::{BACKSPACE, ENTER, char};
 pub use keymap::{KeyConflict, KeyMap};
 pub use places::{Context, Places};
 pub use status::Status;
-pub(super) use status::{attach, ready_if, recorded};
+pub(super) use status::{attach, native_aot, ready_if, recorded};
 pub use table::{TABLE, entry};
 
 listed! {

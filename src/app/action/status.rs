@@ -74,6 +74,21 @@ fn busy(state: &State, process: &Process) -> Option<Status> {
     state.jobs.running(process.key).map(|job| refused(format!("{} is still busy with the {}.", job.subject, job.kind.title())))
 }
 
+/// Returns a refusal if the process is suspended at startup.
+fn suspended(process: &Process, what: &str) -> Option<Status> {
+    (process.run_state == RunState::Suspended).then(|| refused(format!("{} is suspended at startup: {what}", process.name)))
+}
+
+/// Returns a refusal if the process is not suspended at startup.
+fn running(process: &Process, what: &str) -> Option<Status> {
+    (process.run_state == RunState::Running).then(|| refused(format!("{} is not suspended at startup{what}.", process.name)))
+}
+
+/// Returns a sentence about what a NativeAOT program lacks.
+pub(in crate::app) fn native_aot(process: &Process, gap: NativeAotGap) -> String {
+    format!("{}: {}.", process.name, gap.message(process.key.pid))
+}
+
 pub(in crate::app) fn attachable(state: &State) -> Status {
     of_process(state, |_| None)
 }
@@ -86,7 +101,7 @@ pub(super) fn stacks(state: &State) -> Status {
     of_process(state, |row| {
         let process = &row.process;
         match &state.details.stacks {
-            _ if process.native_aot => Some(refused(format!("{}: {}.", process.name, NativeAotGap::Samples.message(process.key.pid)))),
+            _ if process.native_aot => Some(refused(native_aot(process, NativeAotGap::Samples))),
             Answer::Requested(_) => Some(Status::Idle),
             _ => None,
         }
@@ -100,10 +115,8 @@ pub(super) fn heap(state: &State) -> Status {
         if state.heaps.of(process.key).is_some_and(|heap| heap.walking.is_some()) {
             return None;
         }
-        let aot = process.native_aot.then(|| refused(format!("{}: {}.", process.name, NativeAotGap::Heap.message(process.key.pid))));
-        let suspended = (process.run_state == RunState::Suspended)
-            .then(|| refused(format!("{} is suspended at startup: it has no heap yet. Resume it first.", process.name)));
-        aot.or(suspended).or_else(|| busy(state, process))
+        let aot = process.native_aot.then(|| refused(native_aot(process, NativeAotGap::Heap)));
+        aot.or_else(|| suspended(process, "it has no heap yet. Resume it first.")).or_else(|| busy(state, process))
     })
 }
 
@@ -203,27 +216,18 @@ pub(super) fn dump(state: &State) -> Status {
 }
 
 pub(super) fn perf_map(state: &State) -> Status {
-    of_command(state, CommandCode::EnablePerfMap, |process| {
-        let is_suspended = process.run_state == RunState::Suspended;
-        is_suspended.then(|| refused(format!("{} is suspended at startup: a perf map now would crash it. Resume it first.", process.name)))
-    })
+    of_command(state, CommandCode::EnablePerfMap, |process| suspended(process, "a perf map now would crash it. Resume it first."))
 }
 
 pub(super) fn resume(state: &State) -> Status {
-    of_command(state, CommandCode::ResumeRuntime, |process| {
-        (process.run_state == RunState::Running).then(|| refused(format!("{} is not suspended at startup.", process.name)))
-    })
+    of_command(state, CommandCode::ResumeRuntime, |process| running(process, ""))
 }
 
 pub(super) fn change(state: &State, change: Change) -> Status {
-    of_command(state, change.code(), |process| match (change, process.run_state) {
-        (Change::AttachProfiler, RunState::Suspended) => {
-            Some(refused(format!("{} is suspended at startup: set a startup profiler instead.", process.name)))
-        }
-        (Change::StartupProfiler, RunState::Running) => {
-            Some(refused(format!("{} is not suspended at startup: attach the profiler instead.", process.name)))
-        }
-        _ => None,
+    of_command(state, change.code(), |process| match change {
+        Change::AttachProfiler => suspended(process, "set a startup profiler instead."),
+        Change::StartupProfiler => running(process, ": attach the profiler instead"),
+        Change::SetVariable | Change::UnsetVariable | Change::StartupHook => None,
     })
 }
 
@@ -290,9 +294,9 @@ impl Action {
 
 /// Returns why a command cannot be sent to the process, judging by its runtime's version and earlier responses.
 fn missing(process: &Process, command: CommandCode) -> Option<String> {
-    let Process { name, runtime, key, .. } = process;
+    let Process { name, runtime, .. } = process;
     if let Some(gap) = NativeAotGap::of(command).filter(|_| process.native_aot) {
-        return Some(format!("{name}: {}.", gap.message(key.pid)));
+        return Some(native_aot(process, gap));
     }
     let needs = process.capabilities().unsupported_reason(command)?;
     Some(match runtime {

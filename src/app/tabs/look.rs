@@ -3,7 +3,7 @@
 use super::cell::Cell;
 use super::view::{Chart, Figure, Line, Role};
 use crate::analysis::{CountersSnapshot, Counts, KernelSamples, SampleFilter, Timeline};
-use crate::app::action::Action;
+use crate::app::action::{Action, native_aot};
 use crate::app::recordings::TrackedRecording;
 use crate::app::state::State;
 use crate::diagnosis::{Source, Threshold};
@@ -124,7 +124,7 @@ impl<'a> Look<'a> {
         let native = self.state.selected().map(|row| &row.process).filter(|process| process.native_aot);
         if let Some(process) = native.filter(|_| !source.is_available_in_native_aot()) {
             let text = match source {
-                Source::Samples => format!("{}: {}.", process.name, NativeAotGap::Samples.message(process.key.pid)),
+                Source::Samples => native_aot(process, NativeAotGap::Samples),
                 _ => format!("{}: a NativeAOT program compiles no methods and loads no assemblies.", process.name),
             };
             return (text, Role::Dim);
