@@ -20,6 +20,14 @@ pub(super) fn tracing(width: u16, height: u16, seconds: u64, phase: Phase) -> Te
     app
 }
 
+/// Shows the status of a recording that has run for a while, and presses keys.
+fn reported(width: u16, height: u16, recording: Recording, keys: &str) -> TestApp {
+    let mut app = tracing(width, height, 42, Phase::Recording);
+    app.report(recording);
+    app.press(keys);
+    app
+}
+
 /// Events of the selected process go to tracepoints.
 pub(super) fn into_kernel(width: u16, height: u16, keys: &str) -> TestApp {
     let mut app = keyed(width, height, "⏎t");
@@ -31,53 +39,41 @@ pub(super) fn into_kernel(width: u16, height: u16, keys: &str) -> TestApp {
 }
 
 pub(super) fn flight(width: u16, height: u16) -> TestApp {
-    let mut app = tracing(width, height, 42, Phase::Recording);
     let kept = Some(FlightBufferUsage { bytes: 38_000_000, span: Duration::from_secs(130) });
-    app.report(Recording { kept, ..recording(1, 432, Phase::Recording) });
-    app
+    reported(width, height, Recording { kept, ..recording(1, 432, Phase::Recording) }, "")
 }
 
 pub(super) fn analyzed(width: u16, height: u16, keys: &str) -> TestApp {
-    let mut app = tracing(width, height, 42, Phase::Recording);
     let what = ["dotnet-common", "dotnet-sampled-thread-time", "gc-verbose", "contention"].map(str::to_owned).to_vec();
-    app.report(Recording { analysis: Some(scripted()), what, threads: threads(), ..recording(1, 42, Phase::Recording) });
-    app.press(keys);
-    app
+    let recording = Recording { analysis: Some(scripted()), what, threads: threads(), ..recording(1, 42, Phase::Recording) };
+    reported(width, height, recording, keys)
 }
 
 /// The kernel samples the process.
 pub(super) fn on_cpu(width: u16, height: u16, keys: &str) -> TestApp {
-    let mut app = tracing(width, height, 42, Phase::Recording);
     let what = ["dotnet-common", "cpu"].map(str::to_owned).to_vec();
     let analysis = Some(Arc::new(RecordingAnalysis { cpu: Some(cpu_time()), ..empty().as_ref().clone() }));
-    app.report(Recording { analysis, what, ..recording(1, 42, Phase::Recording) });
-    app.press(keys);
-    app
+    reported(width, height, Recording { analysis, what, ..recording(1, 42, Phase::Recording) }, keys)
 }
 
 /// Kernel samples were requested, but are not permitted.
 pub(super) fn thread_time(width: u16, height: u16) -> TestApp {
-    let mut app = tracing(width, height, 42, Phase::Recording);
     let what = ["dotnet-common", "cpu"].map(str::to_owned).to_vec();
     let cpu_unavailable = "process 4242 cannot be sampled: the kernel denies perf events to users without CAP_PERFMON (kernel.perf_event_paranoid is 3); run dn-top \
                   with sudo, or `sudo sysctl kernel.perf_event_paranoid=2`";
     let remedy = "`sudo sysctl kernel.perf_event_paranoid=2`, or run dn-top with sudo".into();
     let cpu_unavailable = Some(CpuTimeUnavailable { why: cpu_unavailable.into(), remedy });
-    app.report(Recording { analysis: Some(scripted()), what, cpu_unavailable, ..recording(1, 42, Phase::Recording) });
-    app.press("7");
-    app
+    let recording = Recording { analysis: Some(scripted()), what, cpu_unavailable, ..recording(1, 42, Phase::Recording) };
+    reported(width, height, recording, "7")
 }
 
 /// Threads were sampled, without any lock contention.
 pub(super) fn quiet(width: u16, height: u16) -> TestApp {
-    let mut app = tracing(width, height, 42, Phase::Recording);
     let mut analysis = (*scripted()).clone();
     analysis.snapshot.contention.count = 0;
     analysis.snapshot.thread_pool.recent.clear();
     let analysis = Some(Arc::new(analysis));
-    app.report(Recording { analysis, threads: threads(), ..recording(1, 42, Phase::Recording) });
-    app.press("6↓");
-    app
+    reported(width, height, Recording { analysis, threads: threads(), ..recording(1, 42, Phase::Recording) }, "6↓")
 }
 
 /// The threads of the made-up session, as in /proc.
@@ -109,22 +105,18 @@ pub(super) fn nothing_yet(width: u16, height: u16) -> TestApp {
     keyed(width, height, "⏎t4")
 }
 
+fn ended() -> Phase {
+    let file = Some(PathBuf::from("/srv/app/OrderService_4242_20261121_083021.nettrace"));
+    Phase::Done(Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file, trouble: None })
+}
+
 /// A finished recording remains visible.
 pub(super) fn finished(width: u16, height: u16) -> TestApp {
-    let mut app = tracing(width, height, 42, Phase::Recording);
-    let file = Some(PathBuf::from("/srv/app/OrderService_4242_20261121_083021.nettrace"));
-    let phase = Phase::Done(Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file, trouble: None });
-    app.report(Recording { analysis: Some(scripted()), ..recording(1, 43, phase) });
-    app.press("4");
-    app
+    reported(width, height, Recording { analysis: Some(scripted()), ..recording(1, 43, ended()) }, "4")
 }
 
 pub(super) fn done(width: u16, height: u16) -> TestApp {
-    let mut app = tracing(width, height, 42, Phase::Recording);
-    let file = PathBuf::from("/srv/app/OrderService_4242_20261121_083021.nettrace");
-    let outcome = Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some(file), trouble: None };
-    app.report(recording(1, 43, Phase::Done(outcome)));
-    app
+    reported(width, height, recording(1, 43, ended()), "")
 }
 
 pub(super) fn quit(width: u16, height: u16) -> TestApp {
