@@ -1,8 +1,10 @@
 //! Runs every analysis over real captures, and checks their counts against the events in the captures, and their allocations.
 
-use std::io::Read;
+#[path = "support/captures.rs"]
+mod captures;
 
 use allocation_counter::measure;
+use captures::{CAPTURES, capture};
 use dn_top::analysis::{Live, MethodTime, SampleCount, SampleFilter, SampledMethods, Snapshot};
 use dn_top::nettrace::{Decoder, Encoder, Field, FieldType, Limits, Metadata, NewEvent, Sink, TraceHeader};
 use dn_top::wire::Put;
@@ -10,16 +12,6 @@ use dn_top::wire::Put;
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
 const MB: u64 = 1 << 20;
-
-/// Captures in the repository.
-const CAPTURES: [&str; 4] = ["net31-heavy", "net9-heavy-drops", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"];
-
-fn capture(name: &str) -> Vec<u8> {
-    let file = std::fs::File::open(format!("{}/tests/captures/{name}.nettrace.xz", env!("CARGO_MANIFEST_DIR"))).expect("a capture");
-    let mut bytes = Vec::new();
-    xz2::read::XzDecoder::new(file).read_to_end(&mut bytes).expect("xz");
-    bytes
-}
 
 fn analyze<S: Sink>(bytes: &[u8], mut sink: S) -> S {
     let mut decoder = Decoder::new(Limits::default());

@@ -3,6 +3,8 @@
 //! Each case plays two streams with the same number of events, an ordinary one and one designed to be slow, and compares the CPU time of
 //! decoding and analyzing them. An unguarded attack would cost a hundred times as much, or far more: the bound is four times.
 
+#[path = "support/captures.rs"]
+mod captures;
 #[path = "support/v6.rs"]
 #[allow(dead_code, reason = "each test binary uses its part")]
 mod v6;
@@ -383,9 +385,7 @@ fn recent_events_use_little_memory() {
 #[test]
 fn results_do_not_depend_on_hash_seeds() {
     for name in ["net31-heavy", "net9-heavy-drops", "v6-record-trace-oncpu-offcpu"] {
-        let file = std::fs::File::open(format!("{}/tests/captures/{name}.nettrace.xz", env!("CARGO_MANIFEST_DIR"))).expect("a capture");
-        let mut bytes = Vec::new();
-        std::io::Read::read_to_end(&mut xz2::read::XzDecoder::new(file), &mut bytes).expect("xz");
+        let bytes = captures::capture(name);
         let findings = || {
             let mut live = Live::default().with_recent_events();
             decode(&bytes, &mut live);

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests by their attribute, and not what they call")]
 
+#[path = "support/captures.rs"]
+mod captures;
 #[path = "export/hostile.rs"]
 mod hostile;
 #[path = "support/protobuf.rs"]
@@ -20,29 +22,25 @@ mod v6;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use captures::CAPTURES;
 use protobuf::{Value, all, field, varint};
 use support::{Invocation, Output, folder};
 use trace_contents::{assert_calls, assert_contents};
 use trace_processor::{Engine, assert_matches_recording};
 
-const CAPTURES: [&str; 4] = ["net31-heavy", "net9-heavy-drops", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"];
 const FORMATS: [&str; 6] = ["perfetto", "speedscope", "chromium", "folded", "pprof", "csv"];
 
 /// Unpacks a capture into a folder.
 fn capture(name: &str, place: &Path) -> PathBuf {
-    let packed: PathBuf = [env!("CARGO_MANIFEST_DIR"), "tests", "captures", &format!("{name}.nettrace.xz")].iter().collect();
-    unpack(&packed, place)
+    unpack(&captures::in_repository().join(format!("{name}.nettrace.xz")), place)
 }
 
 fn unpack(packed: &Path, place: &Path) -> PathBuf {
-    let mut bytes = Vec::new();
-    xz2::read::XzDecoder::new(fs::File::open(packed).unwrap()).read_to_end(&mut bytes).unwrap();
     let path = place.join(packed.file_stem().unwrap());
-    fs::write(&path, bytes).unwrap();
+    fs::write(&path, captures::unpack(packed)).unwrap();
     path
 }
 
@@ -163,7 +161,7 @@ fn trace_processor_results_match_recording() {
     let place = folder();
     let mut captures: Vec<PathBuf> = CAPTURES.iter().map(|name| capture(name, place.path())).collect();
     // More captures than are in the repository.
-    if let Some(more) = std::env::var_os("DN_TOP_CAPTURES") {
+    if let Some(more) = captures::more_captures() {
         let packed =
             fs::read_dir(more).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.to_string_lossy().ends_with(".nettrace.xz"));
         captures.extend(packed.map(|packed| unpack(&packed, place.path())));

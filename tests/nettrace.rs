@@ -1,24 +1,18 @@
 //! The nettrace decoder over real captures. `captures/expected.json` contains the results of an independent reader.
 
+#[path = "support/captures.rs"]
+mod captures;
+
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::PathBuf;
 
 use dn_top::analysis::Throughput;
 use dn_top::nettrace::{BlockScanner, Counts, Decoder, Ending, Event, Limits, Loss, Metadata, Problem, SequencePoint, Sink, TraceHeader};
 use serde_json::Value;
 
-/// Environment variable with a directory of further captures, too large for the repository: `expected.json` and the `.xz` files.
-const CAPTURES: &str = "DN_TOP_CAPTURES";
-
-fn captures() -> PathBuf {
-    std::env::var_os(CAPTURES).map_or_else(|| [env!("CARGO_MANIFEST_DIR"), "tests", "captures"].iter().collect(), PathBuf::from)
-}
+use captures::captures;
 
 fn capture(name: &str) -> Vec<u8> {
-    let file = std::fs::File::open(captures().join(format!("{name}.xz"))).expect("a capture");
-    let mut bytes = Vec::new();
-    std::io::Read::read_to_end(&mut xz2::read::XzDecoder::new(file), &mut bytes).expect("xz");
-    bytes
+    captures::unpack(&captures().join(format!("{name}.xz")))
 }
 
 fn expected() -> serde_json::Map<String, Value> {

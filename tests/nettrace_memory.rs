@@ -1,21 +1,16 @@
 //! Allocations of the nettrace decoder: none per event, and never more than its limits.
 
-use std::io::Read;
+#[path = "support/captures.rs"]
+mod captures;
 
 use allocation_counter::{AllocationInfo, measure};
+use captures::{CAPTURES, capture};
 use dn_top::analysis::{Live, LiveEventFilter, Throughput};
 use dn_top::export::{DumpInfo, Export, HeapGraph, Options, Overview, Part};
 use dn_top::model::TraceFormat;
 use dn_top::nettrace::{Decoder, Encoder, Limits, Metadata, NewEvent, TraceHeader};
 
 const MB: u64 = 1 << 20;
-
-fn capture(name: &str) -> Vec<u8> {
-    let file = std::fs::File::open(format!("{}/tests/captures/{name}.nettrace.xz", env!("CARGO_MANIFEST_DIR"))).expect("a capture");
-    let mut bytes = Vec::new();
-    xz2::read::XzDecoder::new(file).read_to_end(&mut bytes).expect("xz");
-    bytes
-}
 
 /// Feeds in chunks, as a recorder does. Decoding errors are ignored.
 fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Throughput, AllocationInfo) {
@@ -91,7 +86,7 @@ fn only_kept_events_allocate() {
 
 #[test]
 fn decoding_captures_uses_little_memory() {
-    for name in ["net31-heavy", "net9-heavy-drops", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"] {
+    for name in CAPTURES {
         let bytes = capture(name);
         let (throughput, info) = decode(bytes.chunks(64 * 1024));
         let events = throughput.snapshot().events;

@@ -1,10 +1,13 @@
 //! Events in time order: sequentially written blocks of several threads are merged.
 
+#[path = "support/captures.rs"]
+mod captures;
 #[path = "support/v6.rs"]
 #[allow(dead_code, reason = "each test binary uses its part")]
 mod v6;
 
 use allocation_counter::measure;
+use captures::{CAPTURES, capture};
 use dn_top::analysis::{Live, SampleFilter, ThreadId, Throughput, Totals};
 use dn_top::nettrace::{
     Decoder, Encoder, Event, Limit, Limits, Loss, Metadata, NewEvent, Problem, ProblemKind, SequencePoint, Sink, TraceHeader,
@@ -281,10 +284,8 @@ fn samples_are_paired_with_waits_of_other_blocks() {
 /// Real streams have marks often enough: no event is out of order, and no more are held back than a runtime writes at once.
 #[test]
 fn captures_come_out_in_order() {
-    for name in ["net31-heavy", "net9-heavy-drops", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"] {
-        let file = std::fs::File::open(format!("{}/tests/captures/{name}.nettrace.xz", env!("CARGO_MANIFEST_DIR"))).expect("a capture");
-        let mut bytes = Vec::new();
-        std::io::Read::read_to_end(&mut xz2::read::XzDecoder::new(file), &mut bytes).expect("xz");
+    for name in CAPTURES {
+        let bytes = capture(name);
         let (mut decoder, mut count) = (Decoder::new(Limits::default()), Count::default());
         bytes.chunks(1 << 16).for_each(|piece| decoder.feed(piece, &mut count).unwrap());
         assert!(decoder.finish(&mut count).is_complete());

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests by their attribute, and not what they call")]
 
+#[path = "support/captures.rs"]
+mod captures;
 #[path = "recorded/salvage.rs"]
 mod salvage;
 #[path = "support/mod.rs"]
@@ -12,23 +14,27 @@ mod v6;
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use captures::{CAPTURES, capture, captures, unpack};
 use dn_top::nettrace::{Encoder, TraceHeader};
 use dn_top::wire::Put;
 use serde_json::{Value, json};
 use support::{Invocation, Output, folder};
+use tempfile::TempDir;
 use v6::{Kind, Row, V6, sized};
 
-const CAPTURES: [&str; 2] = ["net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"];
+/// A capture without a rundown, and one of the whole machine.
+/// Captures without a rundown.
+const WITHOUT_RUNDOWN: [&str; 2] = ["net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"];
 
-fn capture(name: &str) -> Vec<u8> {
-    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "tests", "captures", name].iter().collect();
-    let mut bytes = Vec::new();
-    xz2::read::XzDecoder::new(fs::File::open(path.with_extension("nettrace.xz")).unwrap()).read_to_end(&mut bytes).unwrap();
-    bytes
+/// Writes a file of this name into a folder of its own. Returns the folder, which is removed when it is dropped, and the path of the file.
+fn written(name: &str, bytes: &[u8]) -> (TempDir, String) {
+    let place = folder();
+    let file = place.path().join(name);
+    fs::write(&file, bytes).unwrap();
+    (place, file.to_str().unwrap().to_owned())
 }
 
 fn run<A: AsRef<OsStr>>(words: &[A]) -> Output {
@@ -39,17 +45,12 @@ fn run<A: AsRef<OsStr>>(words: &[A]) -> Output {
 /// the `.xz` files.
 #[test]
 fn stats_match_independent_reader() {
-    let folder_of = std::env::var_os("DN_TOP_CAPTURES")
-        .map_or_else(|| [env!("CARGO_MANIFEST_DIR"), "tests", "captures"].iter().collect(), PathBuf::from);
     let expected: serde_json::Map<String, Value> =
-        serde_json::from_str(&fs::read_to_string(folder_of.join("expected.json")).unwrap()).unwrap();
-    let place = folder();
-    let file = place.path().join("a");
+        serde_json::from_str(&fs::read_to_string(captures().join("expected.json")).unwrap()).unwrap();
     for (name, expected) in &expected {
-        let mut bytes = Vec::new();
-        xz2::read::XzDecoder::new(fs::File::open(folder_of.join(format!("{name}.xz"))).unwrap()).read_to_end(&mut bytes).unwrap();
-        fs::write(&file, &bytes).unwrap();
-        let stats = run(&["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).json();
+        let bytes = unpack(&captures().join(format!("{name}.xz")));
+        let (_place, file) = written("a", &bytes);
+        let stats = run(&["stats", &file, "--json"]).json();
         assert_eq!(stats["bytes"], bytes.len(), "{name}");
         for (field, expected) in expected.as_object().unwrap().iter().filter(|(field, _)| *field != "counts") {
             assert_eq!(&stats[field], expected, "{name}: {field}");
@@ -66,10 +67,8 @@ fn stats_match_independent_reader() {
 
 #[test]
 fn recordings_are_compared() {
-    let place = folder();
-    let file = place.path().join("a");
-    fs::write(&file, capture("net31-heavy")).unwrap();
-    let file = file.to_str().unwrap();
+    let (place, file) = written("a", &capture("net31-heavy"));
+    let file = file.as_str();
     let diff = |words: &[&str]| run(&[&["diff", file], words].concat());
     let sections = |output: &Output| output.json()["sections"].as_array().unwrap().clone();
     let of = |sections: &[serde_json::Value], subject: &str| {
@@ -111,11 +110,8 @@ fn recordings_are_compared() {
 /// The parts of a recording add up to the whole.
 #[test]
 fn analyses_of_a_range_contain_only_that_part() {
-    let place = folder();
-    let file = place.path().join("a");
-    fs::write(&file, capture("net31-heavy")).unwrap();
-    let file = file.to_str().unwrap();
-    let analyze = |command: &str, more: &[&str]| run(&[&[command, file, "--json"], more].concat());
+    let (_place, file) = written("a", &capture("net31-heavy"));
+    let analyze = |command: &str, more: &[&str]| run(&[&[command, &file, "--json"], more].concat());
     let ranges = [&["--range", "..1s"][..], &["--range", "1s.."], &[]];
     let samples = ranges.map(|range| analyze("report", range).json()).map(|report| {
         let number = |name: &str| report[name].as_u64().unwrap();
@@ -148,10 +144,8 @@ fn analyses_of_a_range_contain_only_that_part() {
 
 #[test]
 fn a_report_adds_up() {
-    let place = folder();
-    let file = place.path().join("a");
-    fs::write(&file, capture("net31-heavy")).unwrap();
-    let report = |more: &[&str]| run(&[&["report", file.to_str().unwrap(), "--json"], more].concat()).json();
+    let (_place, file) = written("a", &capture("net31-heavy"));
+    let report = |more: &[&str]| run(&[&["report", &file, "--json"], more].concat()).json();
     let number = |value: &serde_json::Value| value.as_u64().unwrap();
 
     let all = report(&["-n", "100000", "--waiting"]);
@@ -174,35 +168,32 @@ fn a_report_adds_up() {
 
 #[test]
 fn report_explains_missing_samples() {
-    let place = folder();
-    let file = place.path().join("a");
     let mut empty = Encoder::new(TraceHeader::default());
     empty.end();
-    fs::write(&file, empty.take()).unwrap();
-    let output = run(&["report", file.to_str().unwrap()]);
+    let (_place, file) = written("a", &empty.take());
+    let output = run(&["report", &file]);
     assert!(output.code == 0 && output.stderr.contains("contains no samples: record with --profile"), "{output:?}");
-    fs::write(&file, &capture(CAPTURES[0])[..1_000_000]).unwrap();
-    let output = run(&["report", file.to_str().unwrap()]);
+    let (_place, file) = written("a", &capture(WITHOUT_RUNDOWN[0])[..1_000_000]);
+    let output = run(&["report", &file]);
     assert!(output.code == 0 && output.stderr.contains("cut off"), "{output:?}");
     assert!(output.stdout.starts_with("thread time, not CPU time: "), "{}", output.stdout);
-    assert_eq!(run(&["report", file.to_str().unwrap(), "-n", "0", "--json"]).json()["methods"], json!([]));
-    fs::write(&file, capture(CAPTURES[1])).unwrap();
-    let output = run(&["report", file.to_str().unwrap()]);
+    assert_eq!(run(&["report", &file, "-n", "0", "--json"]).json()["methods"], json!([]));
+    let (_place, file) = written("a", &capture(WITHOUT_RUNDOWN[1]));
+    let output = run(&["report", &file]);
     let held = "contains no samples of the runtime, but 16637 CPU samples and 84971 context switches of the kernel (Universal.Events)";
     assert!(output.code == 0 && output.stderr.contains(held) && !output.stderr.contains("--profile"), "{output:?}");
-    let slow = run(&["slow", file.to_str().unwrap()]).stdout;
+    let slow = run(&["slow", &file]).stdout;
     assert!(slow.contains("\nNothing was measured that shows a cause.\n"), "{slow}");
     // It is of the whole machine.
-    let stats = run(&["stats", file.to_str().unwrap()]).stdout;
+    let stats = run(&["stats", &file]).stdout;
     assert_eq!(stats.lines().next(), Some("nettrace 6 · complete · 2.8 MB"));
 }
 
 /// As with `dn-top gc <(xz -dc a.nettrace.xz)`.
 #[test]
 fn analyses_read_pipes() {
-    let place = folder();
-    let [file, pipe] = ["a.nettrace", "pipe"].map(|name| place.path().join(name));
-    fs::write(&file, capture("net31-heavy")).unwrap();
+    let (place, file) = written("a.nettrace", &capture("net31-heavy"));
+    let (file, pipe) = (PathBuf::from(file), place.path().join("pipe"));
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
     for command in ["gc", "exceptions", "slow"] {
         let of = |path: &Path| Invocation::new([command.as_ref(), path.as_os_str(), "--json".as_ref()]);
@@ -219,26 +210,20 @@ fn analyses_read_pipes() {
 
 #[test]
 fn export_to_a_closed_pipe_is_not_an_error() {
-    let place = folder();
-    let file = place.path().join("a.nettrace");
-    fs::write(&file, capture("net31-heavy")).unwrap();
-    let export = format!("'{}' export '{}' --format csv -o -", env!("CARGO_BIN_EXE_dn-top"), file.display());
+    let (_place, file) = written("a.nettrace", &capture("net31-heavy"));
+    let export = format!("'{}' export '{file}' --format csv -o -", env!("CARGO_BIN_EXE_dn-top"));
     let script = format!("{export} | head -n 1; exit \"${{PIPESTATUS[0]}}\"");
     let output = Invocation::of("bash", ["-c", &script].map(OsStr::new)).run();
     assert_eq!((output.code, output.stderr.as_str(), output.stdout.lines().count()), (0, "", 1));
 }
 
-/// Every capture in the repository.
-const ALL: [&str; 4] = ["net31-heavy", "net9-heavy-drops", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"];
-
 #[test]
 fn open_file_matches_stats_and_its_ranges_add_up() {
-    let place = folder();
-    for name in ALL {
-        let file = place.path().join(name);
-        fs::write(&file, capture(name)).unwrap();
-        let stats = run(&["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).json();
-        let read = |span| dn_top::session::read_trace(&file, span, |_| true).unwrap().unwrap();
+    for name in CAPTURES {
+        let (_place, file) = written(name, &capture(name));
+        let stats = run(&["stats", &file, "--json"]).json();
+        let file = Path::new(&file);
+        let read = |span| dn_top::session::read_trace(file, span, |_| true).unwrap().unwrap();
         let whole = read(None);
         let totals = whole.analysis.snapshot.totals;
         assert_eq!(
@@ -266,7 +251,7 @@ fn open_file_matches_stats_and_its_ranges_add_up() {
             assert!(before.events > 0 && after.events > 0, "{name}");
         }
         // Reading is canceled.
-        assert!(dn_top::session::read_trace(&file, None, |_| false).unwrap().is_none(), "{name}");
+        assert!(dn_top::session::read_trace(file, None, |_| false).unwrap().is_none(), "{name}");
     }
 }
 
@@ -292,12 +277,11 @@ fn open_rejects_invalid_files() {
 
 #[test]
 fn dashboard_opens_files_and_selects_time_ranges() {
-    let place = folder();
-    let (whole, cut) = (place.path().join("whole.nettrace"), place.path().join("cut.nettrace.partial"));
     let bytes = capture("net9-heavy-norundown");
-    fs::write(&whole, &bytes).unwrap();
+    let (place, whole) = written("whole.nettrace", &bytes);
+    let cut = place.path().join("cut.nettrace.partial");
     fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
-    let mut screen = Invocation::new(["open".as_ref(), whole.as_os_str(), cut.as_os_str()]).screen(120, 40);
+    let mut screen = Invocation::new(["open", &whole, cut.to_str().unwrap()]).screen(120, 40);
     // The rows are sorted by name.
     screen.wait_until("both", |shown| shown.contains("2 files") && shown.contains("✓ complete") && shown.contains("! incomplete"));
     screen.wait_for("after the last complete block");
@@ -356,15 +340,13 @@ fn thread_names_in_file_are_shown() {
         ..Row::default()
     });
     stream.events(rows);
-    let place = folder();
-    let file = place.path().join("a.nettrace");
-    fs::write(&file, stream.end()).unwrap();
-    let stats = |more: &[&str]| run(&[&["stats", file.to_str().unwrap()], more].concat());
+    let (_place, file) = written("a.nettrace", &stream.end());
+    let stats = |more: &[&str]| run(&[&["stats", &file], more].concat());
     let name = |process: Option<u32>, id: u32, name: &str| json!({"process_id": process, "id": id, "name": name});
     let expected = json!([name(Some(7), 70, "Worker"), name(Some(8), 70, "\u{fffd}[31mOther")]);
     assert_eq!(stats(&["--json"]).json()["thread_names"], expected);
     assert!(stats(&[]).stdout.contains("thread 7/70: Worker\nthread 8/70: \u{fffd}[31mOther\n"), "{}", stats(&[]).stdout);
-    let screen = Invocation::new(["open".as_ref(), file.as_os_str()]).screen(120, 40);
+    let screen = Invocation::new(["open", &file]).screen(120, 40);
     screen.wait_for("whole file, 0:");
     screen.keys("4");
     screen.wait_until("names", |shown| shown.contains("7/70  Worker") && shown.contains("8/70  ") && shown.contains("[31mOther"));

@@ -1,17 +1,15 @@
 //! The figures of Microsoft's TraceEvent 4.0.0 for the captures, in `captures/traceevent.json`: ours are the same, except where listed here.
 
+#[path = "support/captures.rs"]
+mod captures;
 #[path = "support/figures.rs"]
 mod figures;
 #[path = "support/reader.rs"]
 mod reader;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use serde_json::Value;
-
-/// Environment variable with a directory of further `.xz` captures.
-const CAPTURES: &str = "DN_TOP_CAPTURES";
 
 /// Figures that are wrong in TraceEvent: capture, figure, TraceEvent's value, the right value, and the reason.
 const KNOWN_TRACE_EVENT_ERRORS: [(&str, &str, &str, &str, &str); 5] = [
@@ -54,24 +52,16 @@ const KNOWN_TRACE_EVENT_ERRORS: [(&str, &str, &str, &str, &str); 5] = [
     ),
 ];
 
-fn in_tree(name: &str) -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "tests", "captures", name].iter().collect()
-}
-
 /// Returns a decompressed capture; `None` if it does not exist.
 fn capture(name: &str) -> Option<Vec<u8>> {
-    let name = format!("{name}.nettrace.xz");
-    let other = std::env::var_os(CAPTURES).map(|folder| PathBuf::from(folder).join(&name));
-    let file = std::fs::File::open(other.unwrap_or_else(|| in_tree(&name))).ok()?;
-    let mut bytes = Vec::new();
-    std::io::Read::read_to_end(&mut xz2::read::XzDecoder::new(file), &mut bytes).expect("xz");
-    Some(bytes)
+    let packed = captures::captures().join(format!("{name}.nettrace.xz"));
+    packed.exists().then(|| captures::unpack(&packed))
 }
 
 #[test]
 fn figures_match_trace_event() {
     let expected: BTreeMap<String, BTreeMap<String, Value>> =
-        serde_json::from_str(&std::fs::read_to_string(in_tree("traceevent.json")).expect("figures")).expect("JSON");
+        serde_json::from_str(&std::fs::read_to_string(captures::in_repository().join("traceevent.json")).expect("figures")).expect("JSON");
     let (mut compared, mut differ, mut unused) = (Vec::new(), Vec::new(), Vec::from(KNOWN_TRACE_EVENT_ERRORS));
     for (name, expected) in expected {
         let Some(bytes) = capture(&name) else { continue };

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use dn_top::analysis::Throughput;
 use dn_top::nettrace::{Decoder, Encoder, Ending, Limits, Metadata, NewEvent, TraceHeader};
 
+use crate::captures::capture;
 use crate::support::{Invocation, Output, Running, Signal, TIMEOUT, folder, poll};
-use crate::{CAPTURES, capture, run};
+use crate::{WITHOUT_RUNDOWN, run};
 
 fn salvage(file: &Path, out: &Path) -> Output {
     run(&["salvage".as_ref(), file.as_os_str(), "-o".as_ref(), out.as_os_str()])
@@ -27,7 +28,7 @@ fn read(bytes: &[u8]) -> (Ending, u64) {
 fn truncated_file_is_salvaged() {
     let place = folder();
     let (cut, whole) = (place.path().join("cut"), place.path().join("whole.nettrace"));
-    for name in CAPTURES {
+    for name in WITHOUT_RUNDOWN {
         let bytes = capture(name);
         for part in [bytes.len() / 3, bytes.len() / 2, bytes.len() - 1] {
             fs::write(&cut, &bytes[..part]).unwrap();
@@ -52,7 +53,7 @@ fn truncated_file_is_salvaged() {
 fn complete_file_is_copied() {
     let place = folder();
     let (file, copy) = (place.path().join("a"), place.path().join("b"));
-    let bytes = capture(CAPTURES[0]);
+    let bytes = capture(WITHOUT_RUNDOWN[0]);
     fs::write(&file, &bytes).unwrap();
     let output = salvage(&file, &copy);
     assert!(output.code == 0 && output.stderr.contains("is complete: the copy is identical"), "{}", output.stderr);
@@ -63,7 +64,7 @@ fn complete_file_is_copied() {
 fn salvage_keeps_data_before_corruption() {
     let place = folder();
     let (file, out) = (place.path().join("a"), place.path().join("b"));
-    let bytes = capture(CAPTURES[0]);
+    let bytes = capture(WITHOUT_RUNDOWN[0]);
     let mut broken = bytes[..bytes.len() / 2].to_vec();
     let Ending::Truncated { complete_bytes, .. } = read(&broken).0 else { panic!("not cut off") };
     broken.truncate(complete_bytes as usize);
@@ -82,7 +83,7 @@ fn salvage_keeps_data_before_corruption() {
 fn salvage_does_not_overwrite_and_rejects_invalid_input() {
     let place = folder();
     let (file, out) = (place.path().join("a"), place.path().join("b"));
-    fs::write(&file, &capture(CAPTURES[0])[..100_000]).unwrap();
+    fs::write(&file, &capture(WITHOUT_RUNDOWN[0])[..100_000]).unwrap();
     fs::write(&out, "mine").unwrap();
     salvage(&file, &out).assert_refused(1, "exists already and is not overwritten");
     salvage(&file, &file).assert_refused(1, "exists already and is not overwritten");
@@ -112,7 +113,7 @@ fn interrupted_salvage_leaves_no_file() {
     let [pipe, out] = ["pipe", "out.nettrace"].map(|name| place.path().join(name));
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
     let mut recording = fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
-    let bytes = capture(CAPTURES[0]);
+    let bytes = capture(WITHOUT_RUNDOWN[0]);
     recording.write_all(&bytes[..4096]).unwrap();
     let output = interrupt(&["salvage".as_ref(), pipe.as_os_str(), "-o".as_ref(), out.as_os_str()], &out, |running| {
         // The signal is only noticed between two reads.
