@@ -3,6 +3,7 @@
 //! A key is the long name of an option; the options of a command are in a table named after it. So every option of the command line can be
 //! configured, is checked by the same parser, and appears in `--help` as the default. Settings that are not options are in [`Settings`].
 
+mod command_line;
 mod overrides;
 mod settings;
 mod themes;
@@ -11,18 +12,21 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use clap::ArgMatches;
+use clap::CommandFactory as _;
 use clap::builder::{Arg, ArgAction, Command};
 use clap::error::ErrorKind;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::args::Arguments;
 use super::exit::{Exit, Failure};
 use super::print;
 use crate::model::SafeText;
 use crate::net::{files, user};
 
-pub(super) use overrides::{OptionSet, conflicting, switched_off};
+use overrides::OptionSet;
+
+pub(super) use command_line::CommandLine;
 pub(super) use settings::Settings;
 pub(super) use themes::{theme, theme_files, user_themes};
 
@@ -44,34 +48,6 @@ fn path() -> Option<PathBuf> {
     Some(folder()?.join("config.toml"))
 }
 
-/// Returns the command with the defaults of the configuration file, if there is one, except overridden ones, and the other settings of the file.
-///
-/// # Errors
-/// The file cannot be read, belongs to another user or is invalid: one line that names it.
-pub(super) fn with_defaults(command: Command, overrides: &OptionSet) -> Result<(Command, Settings), Failure> {
-    let Some(path) = path() else { return Ok((command, Settings::default())) };
-    let name = SafeText::from_path(&path);
-    let text = match read(&path) {
-        Ok(text) => text,
-        // HOME may be that of another user and not accessible: then there is no configuration.
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::PermissionDenied) => {
-            return Ok((command, Settings::default()));
-        }
-        Err(error) => return Err(Failure::usage(format!("cannot read {name}: {error}"))),
-    };
-    apply(command, &text, overrides).map_err(|ConfigError { at, what }| {
-        let line = text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
-        Failure::usage(format!("{name}:{line}: {}", SafeText::new(&what)))
-    })
-}
-
-/// # Errors
-/// Two options of the configuration file that apply to these arguments exclude each other: one line that names the file.
-pub(super) fn check(matches: &ArgMatches, command: &Command) -> Result<(), Failure> {
-    let (Some(path), Some(why)) = (path(), overrides::contradiction(command, matches)) else { return Ok(()) };
-    Err(Failure::usage(format!("{}: {why}", SafeText::from_path(&path))))
-}
-
 fn read(path: &Path) -> io::Result<String> {
     let file = files::open_trusted(path)?;
     if file.metadata()?.len() > MAX_FILE_BYTES {
@@ -83,10 +59,6 @@ fn read(path: &Path) -> io::Result<String> {
 }
 
 /// Returns the options that the configuration file sets; none if it is invalid, which is reported when it is applied.
-pub(super) fn configured() -> OptionSet {
-    path().and_then(|path| read(&path).ok()).map_or_else(OptionSet::default, |text| options_in(&text))
-}
-
 fn options_in(text: &str) -> OptionSet {
     let mut options = OptionSet::default();
     for (key, value) in DeTable::parse(text).map(Spanned::into_inner).unwrap_or_default() {
@@ -98,6 +70,7 @@ fn options_in(text: &str) -> OptionSet {
     options
 }
 
+/// Returns the command with the defaults of the configuration file, except overridden ones, and the other settings of the file.
 fn apply(mut command: Command, text: &str, overrides: &OptionSet) -> Result<(Command, Settings), ConfigError> {
     let mut settings = Settings::default();
     let table = DeTable::parse(text)
@@ -204,13 +177,13 @@ fn one_line(message: &str) -> String {
 }
 
 /// `config`: prints the configuration file with every default, commented out.
-pub(super) fn print(command: &Command) -> Result<Exit, Failure> {
+pub(super) fn print() -> Result<Exit, Failure> {
     let place = path().map_or_else(|| SafeText::new("~/.config/dn-top/config.toml"), |path| SafeText::from_path(&path));
     let head = format!(
         "# Defaults for the options of dn-top. It reads this file from {place}.\n\
          # Options on the command line override them: --ascii=false switches a flag off, --filter= an option without a default.\n"
     );
-    print::text(|out| write!(out, "{head}{}", defaults(command)))?;
+    print::text(|out| write!(out, "{head}{}", defaults(&Arguments::command())))?;
     Ok(Exit::Done)
 }
 
@@ -247,11 +220,8 @@ fn toml_text(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
     use crate::app::action::KeyMap;
-    use crate::cli::args::Arguments;
     use crate::model::OutputName;
 
     fn configured(text: &str) -> Result<Command, String> {

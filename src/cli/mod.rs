@@ -49,12 +49,13 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::error::{ContextKind, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{Arg, CommandFactory, FromArgMatches, Parser};
+use clap::{Arg, CommandFactory, Parser};
 use tokio::runtime::{Builder, Runtime};
 
 use self::analyses::Analysis;
 use self::args::perfetto::{Perfetto, PerfettoCommand};
 use self::args::{Analyze, Arguments, Command, Dashboard, Inspect};
+use self::config::CommandLine;
 use self::exit::{Exit, Failure};
 use self::host::Host;
 use crate::session;
@@ -74,31 +75,12 @@ fn run() -> Result<Exit, Failure> {
     let given = translated.map_or(given, |translated| translated.arguments);
     // `config` must work even if the configuration file is invalid.
     let is_config = given.get(command_at(&given)).is_some_and(|word| word == "config");
-    let (given, mut overrides) = config::switched_off(&Arguments::command(), given, &config::configured());
-    let mut settings = config::Settings::default();
-    let mut parse = |overrides: &config::OptionSet| {
-        let mut command = Arguments::command();
-        if !is_config {
-            (command, settings) = config::with_defaults(command, overrides)?;
-        }
-        let matches = command.try_get_matches_from(&given);
-        Ok::<_, Failure>(matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches))))
-    };
-    let mut parsed = parse(&overrides)?;
-    if let Ok((arguments, matches)) = &parsed {
-        let conflicting = config::conflicting(&Arguments::command(), matches, arguments.command.as_ref());
-        if !conflicting.is_empty() {
-            overrides.extend(conflicting);
-            parsed = parse(&overrides)?;
-        }
-    }
-    let (Arguments { command, mut dashboard }, matches) = match parsed {
+    let CommandLine { words, parsed } = if is_config { CommandLine::without_file(given) } else { CommandLine::with_file(given) }?;
+    let (Arguments { command, dashboard }, matches) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) if error.use_stderr() => return refuse(&error, &given),
+        Err(error) if error.use_stderr() => return refuse(&error, &words),
         Err(error) => error.exit(),
     };
-    dashboard.settings = settings;
-    config::check(&matches, &Arguments::command())?;
     if let Some(command) = &command {
         options::check(command, &matches)?;
     }
@@ -156,7 +138,7 @@ fn run() -> Result<Exit, Failure> {
         Command::Perfmap { target, switch, kind, output } => {
             on_processes(options, async |host| dump::perf_map(host, &target.target, switch, kind, output.json).await)
         }
-        Command::Config => config::print(&Arguments::command()),
+        Command::Config => config::print(),
         Command::Completions { shell } => completions::script(shell),
         Command::Man => manual::page(),
         Command::ResumeOrphans { folder } => {

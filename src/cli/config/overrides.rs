@@ -1,6 +1,7 @@
 //! Defaults of the configuration file that the command line overrides without giving another value: `--FLAG=false`, `--OPTION=`, and options that
 //! conflict with them.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use clap::ArgMatches;
@@ -12,29 +13,28 @@ use crate::model::TraceFormat;
 
 /// Options, each by its command, empty for options before it, and its long name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::cli) struct OptionSet(Vec<(String, String)>);
+pub(super) struct OptionSet(BTreeSet<(String, String)>);
 
 impl OptionSet {
     pub(super) fn add(&mut self, command: &str, option: &str) {
-        self.0.push((command.to_owned(), option.to_owned()));
+        self.0.insert((command.to_owned(), option.to_owned()));
     }
 
     pub(super) fn contains(&self, command: &str, option: &str) -> bool {
         self.0.iter().any(|(of, name)| of == command && name == option)
     }
 
-    pub(in crate::cli) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(in crate::cli) fn extend(&mut self, others: Self) {
+    /// Adds options. Returns whether any of them is new.
+    pub(super) fn extend(&mut self, others: Self) -> bool {
+        let before = self.0.len();
         self.0.extend(others.0);
+        self.0.len() > before
     }
 }
 
 /// Removes the words that switch an option off from a command line: `--FLAG=false`, and an empty value for a configured option without a default
 /// of its own. These are the forms in which the configuration file writes such options. An empty value of any other option remains: it is a mistake.
-pub(in crate::cli) fn switched_off(root: &Command, given: Vec<OsString>, configured: &OptionSet) -> (Vec<OsString>, OptionSet) {
+pub(super) fn switched_off(root: &Command, given: Vec<OsString>, configured: &OptionSet) -> (Vec<OsString>, OptionSet) {
     let (mut kept, mut overrides) = (Vec::with_capacity(given.len()), OptionSet::default());
     let (mut command, mut path) = (root, Vec::new());
     let mut words = given.into_iter();
@@ -83,7 +83,7 @@ fn has_value(option: &Arg) -> bool {
 }
 
 /// Returns the options whose default conflicts with the command line.
-pub(in crate::cli) fn conflicting(root: &Command, matches: &ArgMatches, parsed: Option<&args::Command>) -> OptionSet {
+pub(super) fn conflicting(root: &Command, matches: &ArgMatches, parsed: Option<&args::Command>) -> OptionSet {
     let (mut overrides, mut path) = (OptionSet::default(), Vec::new());
     let (mut command, mut matches, mut is_inner) = (root, matches, false);
     loop {
@@ -110,7 +110,7 @@ fn exclude_each_other(command: &Command, one: &Arg, other: &Arg) -> bool {
 
 /// Returns what to do about two options of the configuration file that exclude each other, if both apply. The parser does not notice it: for it,
 /// defaults are not given.
-pub(in crate::cli) fn contradiction(root: &Command, matches: &ArgMatches) -> Option<String> {
+pub(super) fn contradiction(root: &Command, matches: &ArgMatches) -> Option<String> {
     let (mut command, mut matches, mut path) = (root, matches, Vec::new());
     loop {
         let is_configured = |option: &&Arg| {
@@ -164,30 +164,17 @@ fn inapplicable(command: &args::Command) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use clap::{CommandFactory as _, FromArgMatches as _};
+    use clap::CommandFactory as _;
 
     use super::*;
     use crate::cli::args::Arguments;
-    use crate::cli::config::{apply, options_in};
+    use crate::cli::config::{CommandLine, options_in};
 
-    /// Parses a command line with a configuration file, as the program does.
     fn parse(config: &str, line: &str) -> Result<args::Command, String> {
-        let given = line.split(' ').map(|word| OsString::from(word.trim_matches('\''))).collect();
-        let (given, mut overrides) = switched_off(&Arguments::command(), given, &options_in(config));
-        for is_last in [false, true] {
-            let (command, _) = apply(Arguments::command(), config, &overrides).map_err(|error| error.what)?;
-            let matches = command.try_get_matches_from(&given).map_err(|error| error.to_string())?;
-            let parsed = Arguments::from_arg_matches(&matches).map_err(|error| error.to_string())?.command;
-            let conflicting = conflicting(&Arguments::command(), &matches, parsed.as_ref());
-            if is_last || conflicting.is_empty() {
-                if let Some(why) = contradiction(&Arguments::command(), &matches) {
-                    return Err(why);
-                }
-                return parsed.ok_or_else(|| "no command".to_owned());
-            }
-            overrides.extend(conflicting);
-        }
-        Err("not reached".to_owned())
+        let words = line.split(' ').map(|word| OsString::from(word.trim_matches('\''))).collect();
+        let line = CommandLine::parse(words, &"config.toml".into(), config).map_err(|failure| failure.error.to_string())?;
+        let (arguments, _) = line.parsed.map_err(|error| error.to_string())?;
+        arguments.command.ok_or_else(|| "no command".to_owned())
     }
 
     fn trace(config: &str, line: &str) -> args::Record {
@@ -230,7 +217,7 @@ mod tests {
             "[trace]\nflight = '64MB'\nmax-size = '1MB'\nkernel = false\nbuffer-mb = 256\n[heap]\ngcdump = true\noutput = 'a.gcdump'\n";
         assert_eq!(
             parse(config, "dn-top trace 7").unwrap_err(),
-            "[trace] flight and max-size exclude each other: remove one of them, or override one on the command line, such as --flight="
+            "config.toml: [trace] flight and max-size exclude each other: remove one of them, or override one on the command line, such as --flight="
         );
         assert!(parse(config, "dn-top heap 7").unwrap_err().ends_with(", such as --output="));
         assert!(parse("[trace]\nkernel = true\nlegacy = true", "dn-top trace 7").unwrap_err().ends_with(", such as --legacy=false"));
