@@ -125,7 +125,7 @@ fn run() -> Result<Exit, Failure> {
             on_processes(options, async |host| env::run(host, &target.target, reveal, output.json).await)
         }
         Command::Trace(trace) => on_processes(options, async |host| record::trace(host, trace).await),
-        Command::Run(run) => complete(run::run(run, &options.settings)),
+        Command::Run(run) => complete(&runtime()?, Box::pin(run::run(run, &options.settings))),
         Command::Resume(target) => on_processes(options, async |host| control::resume(host, &target.target).await),
         Command::SetEnv { target, assignment, unset } => {
             on_processes(options, async |host| control::set_env(host, &target.target, assignment.as_deref(), unset.as_deref()).await)
@@ -206,14 +206,18 @@ fn command_at(given: &[OsString]) -> usize {
 
 /// Runs a command on the processes selected by the options before it.
 fn on_processes(options: &Dashboard, command: impl AsyncFnOnce(&Host) -> Result<Exit, Failure>) -> Result<Exit, Failure> {
-    // One future type for all commands makes the binary smaller.
-    let command: Pin<Box<dyn Future<Output = Result<Exit, Failure>> + '_>> = Box::pin(async { command(&Host::new(options)?).await });
-    complete(command)
+    let runtime = runtime()?;
+    let _inside = runtime.enter();
+    let host = Host::new(options)?;
+    complete(&runtime, Box::pin(command(&host)))
 }
 
+/// A command under way. One type for all commands makes the binary smaller.
+type RunningCommand<'a> = Pin<Box<dyn Future<Output = Result<Exit, Failure>> + 'a>>;
+
 /// Runs a command to its end, and waits until the program can exit.
-fn complete(command: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
-    runtime()?.block_on(async {
+fn complete(runtime: &Runtime, command: RunningCommand<'_>) -> Result<Exit, Failure> {
+    runtime.block_on(async {
         let result = command.await;
         interrupt::before_exit().await;
         result
