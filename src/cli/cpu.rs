@@ -5,7 +5,6 @@ mod summary;
 
 use std::time::Duration;
 
-use anyhow::Context;
 use serde::Serialize;
 
 use self::live::LiveView;
@@ -13,11 +12,10 @@ use self::summary::{Document, document, write_text};
 use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
-use super::print;
 use super::target::{connect_running, display_name};
+use super::{interrupt, print};
 use crate::clr::payload::SampleLosses;
 use crate::model::{Counted, CpuTime, Percent, Process, check_file_name};
-use crate::net::interrupts::Interrupts;
 use crate::session::{CpuError, CpuProfile, CpuRequest, profile_cpu};
 
 /// Sampling time if neither a duration nor `--live` is given.
@@ -30,7 +28,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
         check_file_name(file, "nettrace").map_err(Failure::usage)?;
     }
     let (process, client) = connect_running(host, &arguments.target.target).await?;
-    let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
+    let mut interrupts = interrupt::listen()?;
     let request = CpuRequest {
         frequency: arguments.frequency,
         duration: arguments.duration.or((!arguments.live).then_some(DEFAULT_DURATION)),

@@ -3,12 +3,11 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use serde::Serialize;
 
 use super::args;
 use super::exit::{Exit, Failure};
-use super::interrupt::interruptible;
+use super::interrupt::{self, interruptible};
 use super::{print, runtime};
 use crate::export::{Finished, JoinCounts, Options, Part};
 use crate::model::{Nanoseconds, SafeText, TraceFormat, check_file_name, export_stem};
@@ -77,7 +76,7 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
         Destination::File(_) => {
             let (files, destination) = (arguments.files.clone(), destination.clone());
             runtime()?.block_on(async {
-                let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
+                let mut interrupts = interrupt::listen()?;
                 let work = move |wanted: &dyn Fn() -> bool| export(&files, &options, &destination, &mut |_, _| wanted());
                 interruptible(&mut interrupts, work).await
             })?

@@ -4,13 +4,12 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Context;
 use serde::Serialize;
 
 use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
-use super::interrupt::{interrupted, interruptible};
+use super::interrupt::{self, interrupted, interruptible};
 use super::print;
 use super::target::{connect_managed, display_name, start_error};
 use crate::analysis::{self, HeapSnapshot, HeapType, PathStep, PendingAsync, RetainedType, Retention};
@@ -114,7 +113,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
     let default_file =
         || arguments.gcdump.then(|| default_file(Path::new(""), &host.settings.output_name, &process.name, process.key.pid, "gcdump"));
     // Before the file is created, which a signal would leave behind.
-    let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
+    let mut interrupts = interrupt::listen()?;
     let file = arguments.graph_file.clone().or_else(default_file).map(|path| HeapFile::create(&path));
     let file = file.transpose().map_err(output_error)?;
     let needs_graph = arguments.retained || arguments.paths.is_some();
@@ -151,18 +150,13 @@ async fn walk(
     arguments: &args::Heap,
     interrupts: &mut Interrupts,
 ) -> Result<HeapWalk, Failure> {
-    let (line, is_wanted) = (std::io::stderr().is_terminal(), AtomicBool::new(true));
+    let is_wanted = AtomicBool::new(true);
     let progress = |objects, bytes| {
         let is_wanted = is_wanted.load(Ordering::Relaxed);
-        if line && objects > 0 && is_wanted {
+        if objects > 0 && is_wanted {
             print::rewrite_line(format_args!("{}, {}", Counted(objects, "object"), Bytes(bytes)));
         }
         is_wanted
-    };
-    let clear = || {
-        if line {
-            print::rewrite_line("");
-        }
     };
     let walking = walk_heap(client, process.runtime.as_ref(), with_graph, arguments.timeout, progress);
     tokio::pin!(walking);
@@ -170,7 +164,7 @@ async fn walk(
         walk = &mut walking => walk,
         () = interrupts.next() => {
             is_wanted.store(false, Ordering::Relaxed);
-            clear();
+            print::rewrite_line("");
             print::message("stopping the heap walk; press Ctrl-C again to exit without waiting for the runtime");
             tokio::select! {
                 walk = &mut walking => walk,
@@ -178,7 +172,7 @@ async fn walk(
             }
         }
     };
-    clear();
+    print::rewrite_line("");
     walk.map_err(|error| match error {
         HeapError::Start(error) => start_error(error),
         HeapError::Config(error) => Failure::usage(error),

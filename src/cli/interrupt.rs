@@ -90,6 +90,11 @@ pub(super) async fn before_exit() {
     }
 }
 
+/// Installs the signal handlers.
+pub(super) fn listen() -> anyhow::Result<Interrupts> {
+    Interrupts::new().context("cannot install signal handlers")
+}
+
 /// Returns the error of a command that a signal ended.
 pub(super) fn interrupted(what: &'static str) -> Failure {
     Failure::new(Exit::Interrupted, anyhow::anyhow!(what))

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
 use serde::Serialize;
 use tokio::sync::watch;
 
@@ -10,9 +9,8 @@ use super::args::Events;
 use super::args::perfetto::ServePerfetto;
 use super::exit::{Exit, Failure};
 use super::host::Host;
-use super::print;
+use super::{interrupt, print};
 use crate::model::{ProducerReport, SafeText};
-use crate::net::interrupts::Interrupts;
 use crate::perfetto::consumer::ServiceState;
 use crate::session::{ServeOptions, Settings, serve, service_state};
 
@@ -103,7 +101,7 @@ pub(super) async fn serve_processes(host: &Host, arguments: ServePerfetto) -> Re
     let settings = Settings { targets, profiles: profile, providers: provider, clr_events };
     let selected = settings.select().map_err(Failure::usage)?;
     selected.warnings.iter().for_each(print::message);
-    let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
+    let mut interrupts = interrupt::listen()?;
     let stop = watch::Sender::new(false);
     let options = ServeOptions { address: None, settings, directory: host.directory()? };
     let serving = serve(options, stop.subscribe(), Box::new(report_progress));

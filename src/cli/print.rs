@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -86,9 +86,11 @@ pub(super) fn module_suffix(name: &str, module: &str) -> String {
     if module.is_empty() || name.starts_with('[') { String::new() } else { format!("  [{module}]") }
 }
 
-/// Replaces the current line. If stderr is blocked, the line is skipped: a later one replaces it anyway.
+/// Replaces the current line, if stderr is a terminal. If it is blocked, the line is skipped: a later one replaces it anyway.
 pub(super) fn rewrite_line(words: impl Display) {
-    write_stderr(&format!("\r\x1b[K{}", safe(&words.to_string())), Duration::ZERO);
+    if io::stderr().is_terminal() {
+        write_stderr(&format!("\r\x1b[K{}", safe(&words.to_string())), Duration::ZERO);
+    }
 }
 
 #[cfg(test)]

@@ -1,16 +1,14 @@
 //! Recording from the command line, for `trace` and `run`: options, the progress line on stderr, the result.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
 use serde::Serialize;
 
 use super::config::Settings;
 use super::exit::{Exit, Failure};
 use super::host::Host;
-use super::interrupt::interrupted;
+use super::interrupt::{self, interrupted};
 use super::print;
 use super::target::{connect, connect_legacy, display_name, exchange_error, start_error};
 use super::user_events;
@@ -222,7 +220,7 @@ pub(super) async fn trace(host: &Host, arguments: args::Trace) -> Result<Exit, F
     let record_command = RecordCommand::new(arguments.record, &host.settings)?;
     let target = &arguments.target.target;
     let (process, client) = if arguments.legacy { connect_legacy(host, target).await? } else { connect(host, target).await? };
-    let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
+    let mut interrupts = interrupt::listen()?;
     let mut recorder = record_command.begin(client.clone(), process.key, &process.name, Vec::new(), &mut interrupts).await?;
     if arguments.resume && process.run_state != RunState::Running {
         recorder = resumed(recorder, client.run(&Command::ResumeRuntime).await).await?;
@@ -236,15 +234,12 @@ pub(super) async fn trace(host: &Host, arguments: args::Trace) -> Result<Exit, F
 /// Shows the progress until the recording is finished. Returns whether a signal stopped it.
 async fn show_until_finished(recorder: &Recorder, duration: Option<Duration>, interrupts: &mut Interrupts) -> bool {
     let mut progress = recorder.progress();
-    let line = std::io::stderr().is_terminal();
     let mut ticks = tokio::time::interval(PROGRESS_INTERVAL);
     let (mut interrupted, mut kernel) = (false, None);
     loop {
         let now = progress.borrow().scheduling.clone();
         if now != kernel {
-            if line {
-                print::rewrite_line("");
-            }
+            print::rewrite_line("");
             now.iter().for_each(print::message);
             kernel = now;
         }
@@ -255,16 +250,12 @@ async fn show_until_finished(recorder: &Recorder, duration: Option<Duration>, in
                     recorder.abandon();
                 } else {
                     recorder.stop();
-                    if line {
-                        print::rewrite_line("");
-                    }
+                    print::rewrite_line("");
                     print::message("stopping; press Ctrl-C again to skip the rundown");
                 }
                 interrupted = true;
             }
-            _ = ticks.tick() => if line {
-                show_progress(&progress.borrow(), duration);
-            },
+            _ = ticks.tick() => show_progress(&progress.borrow(), duration),
             changed = progress.changed() => {
                 if changed.is_err() || matches!(progress.borrow_and_update().phase, Phase::Done(_)) {
                     break;
@@ -272,10 +263,8 @@ async fn show_until_finished(recorder: &Recorder, duration: Option<Duration>, in
             }
         }
     }
-    if line {
-        // Clear the line for the result.
-        print::rewrite_line("");
-    }
+    // Clear the line for the result.
+    print::rewrite_line("");
     interrupted
 }
 

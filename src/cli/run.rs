@@ -6,13 +6,12 @@ use std::path::Path;
 use super::args;
 use super::config::Settings;
 use super::exit::{Exit, Failure};
-use super::print;
 use super::record::{RecordCommand, RecordResult, resumed};
 use super::target::exchange_error;
+use super::{interrupt, print};
 use crate::model::StoppedBy;
 use crate::net::interrupts::Interrupts;
 use crate::session::{ChildOutput, Launch, LaunchEvent, Launched, Orphans, RUNTIME_START_TIMEOUT};
-use anyhow::Context;
 
 pub(super) async fn run(arguments: args::Run, settings: &Settings) -> Result<Exit, Failure> {
     let output = match (arguments.show_output, arguments.record.output.json) {
@@ -21,7 +20,7 @@ pub(super) async fn run(arguments: args::Run, settings: &Settings) -> Result<Exi
         (true, true) => ChildOutput::Stderr,
     };
     let record_command = RecordCommand::new(arguments.record, settings)?;
-    let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
+    let mut interrupts = interrupt::listen()?;
     let mut launch = Launch::start(&arguments.command, output, Orphans::Resume).map_err(anyhow::Error::from)?;
     let path = Path::new(arguments.command.first().map_or(OsStr::new(""), OsString::as_os_str));
     let program = format!("{} ({})", path.display(), launch.pid());

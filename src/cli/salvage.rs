@@ -2,15 +2,12 @@
 
 mod names;
 
-use anyhow::Context;
-
 use super::args::Salvage;
 use super::exit::{Exit, Failure};
 use super::host::Host;
-use super::interrupt::interruptible;
+use super::interrupt::{self, interruptible};
 use super::print;
 use crate::model::check_file_name;
-use crate::net::interrupts::Interrupts;
 use crate::session::{OutputFile, SalvageError, salvage};
 
 const NO_RUNDOWN: &str = "the rundown is missing: methods that were compiled before the recording have no names";
@@ -18,7 +15,7 @@ const NO_RUNDOWN: &str = "the rundown is missing: methods that were compiled bef
 pub(super) async fn run(host: &Host, Salvage { files: paths, output: out, names: wants_names }: &Salvage) -> Result<Exit, Failure> {
     check_file_name(out, "nettrace").map_err(Failure::usage)?;
     // Before the file is created, which a signal would leave behind.
-    let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
+    let mut interrupts = interrupt::listen()?;
     let (output, mut file) = OutputFile::create(out).map_err(|error| Failure::new(Exit::of_error(error.is_denied()), error))?;
     let files = paths.clone();
     let repair = move |wanted: &dyn Fn() -> bool| {

@@ -2,18 +2,16 @@
 
 use std::time::Instant;
 
-use anyhow::Context;
 use serde::Serialize;
 
 use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
-use super::interrupt::interrupted;
+use super::interrupt::{self, interrupted};
 use super::print;
 use super::record::trace_options;
 use super::target::{connect, display_name, start_error};
 use crate::model::{StoppedBy, TraceOptions};
-use crate::net::interrupts::Interrupts;
 use crate::net::user_events::Kernel;
 use crate::session::{KernelSession, user_events_data};
 
@@ -34,7 +32,7 @@ pub(super) async fn run(host: &Host, arguments: args::Trace) -> Result<Exit, Fai
     let (process, client) = connect(host, &arguments.target.target).await?;
     let data = user_events_data(&Kernel::machine(), process.runtime.as_ref())
         .map_err(|error| Failure::new(Exit::of_error(error.is_denied()), anyhow::anyhow!("{}: {error}", display_name(&process))))?;
-    let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
+    let mut interrupts = interrupt::listen()?;
     let begun = Instant::now();
     let mut session = tokio::select! {
         started = KernelSession::start(client, events, &data) => started.map_err(start_error)?,

@@ -2,13 +2,10 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
-
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::print;
 use crate::cli::target::{display_name, start_error};
+use crate::cli::{interrupt, print};
 use crate::model::Process;
-use crate::net::interrupts::Interrupts;
 use crate::session::{Observation, Observed, StartError, Unfinished};
 
 /// Observes the process for `duration`, or until Ctrl-C. `start` is polled only after the signal handlers are installed, so no signal ends the
@@ -18,7 +15,7 @@ pub(in crate::cli) async fn observe(
     duration: Duration,
     start: impl Future<Output = Result<Observation, StartError>>,
 ) -> Result<(Observed, Exit), Failure> {
-    let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
+    let mut interrupts = interrupt::listen()?;
     let observation = start.await.map_err(start_error)?;
     let name = display_name(process);
     let duration_text = humantime::format_duration(duration);

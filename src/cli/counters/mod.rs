@@ -7,19 +7,17 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context;
 use tokio::time::{Instant, sleep_until};
 
 use self::print_out::Printer;
 use super::args::{self, CounterFormat};
 use super::exit::{Exit, Failure};
 use super::host::Host;
-use super::print;
 use super::target::{connect_running, display_name, start_error};
+use super::{interrupt, print};
 use crate::ipc::BufferMb;
 use crate::model::{Process, check_file_name};
 use crate::net::files;
-use crate::net::interrupts::Interrupts;
 use crate::session::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection, OutputError, Unfinished};
 
 /// Buffer size in the target; the same as dotnet-counters uses.
@@ -31,7 +29,7 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
     }
     let selection = CounterSelection::parse(&arguments.counters).map_err(Failure::usage)?;
     let (process, client) = connect_running(host, &arguments.target.target).await?;
-    let mut interrupts = Interrupts::new().context("cannot install signal handlers")?;
+    let mut interrupts = interrupt::listen()?;
     let args::Counters { interval, max_histograms, max_time_series, .. } = arguments;
     let buffer = BufferMb::new(BUFFER_MB).map_err(Failure::usage)?;
     let options = CounterOptions { selection: selection.clone(), interval, max_histograms, max_time_series, buffer, collections: false };
