@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::listener::Listener;
 use super::progress::Progress;
 use super::trace_session::{StopLimit, Unfinished};
-use crate::analysis::{ContentionSite, ContentionSnapshot, Live, Origin, Profile, SampleFilter, Symbols};
+use crate::analysis::{ContentionSite, Live, Origin, Profile, SampleFilter, Symbols};
 use crate::ipc::{BufferMb, InvalidRequest, Level, Provider, Rundown, SessionConfig};
 use crate::model::{MethodNameResolution, RecordingAnalysis};
 use crate::net::client::Client;
@@ -80,8 +80,8 @@ impl MethodNameSearch {
             [Some(&analysis.profile), analysis.cpu.as_ref().map(|cpu| &cpu.profile), allocations, Some(exceptions)]
                 .into_iter()
                 .flatten()
-                .any(|profile| self.is_wanted(profile))
-                || self.is_wanted_for_waits(&analysis.snapshot.contention)
+                .any(|profile| self.lacks_names(profile))
+                || self.waits_lack_names(&analysis.snapshot.contention.sites)
         };
         if !is_first && !progress.analysis.borrow().as_deref().is_some_and(is_wanted) {
             return;
@@ -105,19 +105,22 @@ impl MethodNameSearch {
         }));
     }
 
-    fn is_wanted(&self, profile: &Profile) -> bool {
+    /// Whether samples, allocations or exceptions lack too many names.
+    fn lacks_names(&self, profile: &Profile) -> bool {
         let counts = profile.count(SampleFilter::ALL);
-        let many = if self.times == 0 { 1 } else { counts.samples().all() / UNNAMED_DIVISOR + 1 };
+        let all = counts.samples().all();
         // Code of a method whose events were lost looks like a stub; real stubs are rare.
-        let stubs = counts.own_of_origin(Origin::Stub).all();
-        counts.unresolved() >= many || stubs > counts.samples().all() / UNNAMED_DIVISOR
+        self.are_too_many(counts.unresolved(), all) || counts.own_of_origin(Origin::Stub).all() > all / UNNAMED_DIVISOR
     }
 
-    fn is_wanted_for_waits(&self, contention: &ContentionSnapshot) -> bool {
-        let count =
-            |is_counted: fn(&ContentionSite) -> bool| contention.sites.iter().filter(|site| is_counted(site)).map(|site| site.count).sum();
-        let (unnamed, all): (u64, u64) = (count(|site| site.method.starts_with("0x")), count(|_| true));
-        unnamed > 0 && (self.times == 0 || unnamed > all / UNNAMED_DIVISOR)
+    /// Whether lock waits do.
+    fn waits_lack_names(&self, sites: &[ContentionSite]) -> bool {
+        let unnamed = sites.iter().filter(|site| site.method.starts_with("0x"));
+        self.are_too_many(unnamed.map(|site| site.count).sum(), sites.iter().map(|site| site.count).sum())
+    }
+
+    fn are_too_many(&self, unnamed: u64, all: u64) -> bool {
+        unnamed > if self.times == 0 { 0 } else { all / UNNAMED_DIVISOR }
     }
 
     /// Waits for a running rundown until `abandoned` completes: its session then ends with its connection.
