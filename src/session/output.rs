@@ -164,6 +164,11 @@ pub(super) fn remove_own(id: FileId, path: &Path) {
     }
 }
 
+/// Whether a file could not be written for lack of disk space.
+pub(super) fn is_disk_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 /// Returns the default file for a process in `folder`, named by the pattern, and numbered if the name is taken: two recordings of a process
 /// may start in the same second.
 pub fn default_file(folder: &Path, pattern: &OutputName, name: &str, pid: u32, extension: &str) -> PathBuf {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::count::{Counted, Counter, Counting};
+use super::output::is_disk_full;
 use super::progress::Progress;
 use super::trace_session::{EventStream, TraceSession};
 use crate::net::stream::BlockingStream;
@@ -89,7 +90,7 @@ impl Pump {
         while saved && let Some(piece) = pieces.next() {
             let mut kept = 0;
             let mut result = write(&mut self.file, &piece, &mut kept);
-            if result.as_ref().is_err_and(is_full) {
+            if result.as_ref().is_err_and(is_disk_full) {
                 // Deleting the file of this segment makes room for it.
                 pieces.release();
                 result = write(&mut self.file, &piece, &mut kept);
@@ -171,12 +172,8 @@ impl FirstError {
     }
 }
 
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
-}
-
 pub(super) fn write_error_message(error: &io::Error) -> String {
-    if is_full(error) {
+    if is_disk_full(error) {
         format!("the disk is full ({error}); everything up to that point is kept. Free space, or choose another file with -o")
     } else {
         format!("writing the file failed: {error}")

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use super::output::remove_own;
+use super::output::{is_disk_full, remove_own};
 use crate::model::SafeText;
 use crate::net::files::{self, FileId};
 use crate::nettrace::{SegmentStore, StoreError};
@@ -96,10 +96,7 @@ impl SegmentStore for Segments {
 }
 
 fn refusal(error: &io::Error, words: String) -> StoreError {
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full(words),
-        _ => StoreError::Failed(words),
-    }
+    if is_disk_full(error) { StoreError::Full(words) } else { StoreError::Failed(words) }
 }
 
 #[cfg(test)]
