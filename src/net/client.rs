@@ -270,35 +270,25 @@ impl Client {
             return self.in_legacy(CommandCode::StopTracing, STOP_TIMEOUT, LegacyRequest::Stop(session)).await.map(drop);
         }
         self.until_stoppable(session).await;
-        self.meters.collected(session);
+        self.meters.release(session);
         self.send_without_fallback(Command::StopTracing { session }, STOP_TIMEOUT).await
     }
 
     /// Waits until a session can be stopped without harm to the target. With meters, that may take until their first collection is over, see
-    /// [`meters_collected`](Self::meters_collected): usually up to the interval of the meters, and half a minute longer if the target does not
+    /// [`event_kind_seen`](Self::event_kind_seen): usually up to the interval of the meters, and half a minute longer if the target does not
     /// respond.
     pub async fn until_stoppable(&self, session: SessionId) {
         self.meters.until_stoppable(session).await;
     }
 
-    /// Notes that the stream of a session shows that meters are enabled in the target.
-    pub fn meters_enabled(&self, session: SessionId) {
-        self.meters.enabled(session, Instant::now());
+    /// Notes that the stream of a session contains events of this kind: some show when the session can be stopped.
+    pub fn event_kind_seen(&self, session: SessionId, provider: &str, event: &str) {
+        self.meters.seen(session, provider, event, Instant::now());
     }
 
-    /// Notes that the stream of a session contains values of event counters.
-    pub fn counters_arrived(&self, session: SessionId) {
-        self.meters.counted(session, Instant::now());
-    }
-
-    /// Notes that the stream of a session shows that the runtime has refused its meters.
+    /// Notes that the runtime has refused the meters of a session, because it collects them for another session with other settings.
     pub fn meters_refused(&self, session: SessionId) {
-        self.meters.refused(session);
-    }
-
-    /// Notes that the stream of a session contains the end of a collection of meters.
-    pub fn meters_collected(&self, session: SessionId) {
-        self.meters.collected(session);
+        self.meters.release(session);
     }
 
     async fn in_legacy(&self, code: CommandCode, limit: Duration, request: LegacyRequest) -> Result<Session, ExchangeError> {

@@ -87,28 +87,32 @@ impl MeterSessions {
         self.lock().insert(id, session);
     }
 
+    /// Records that the stream of a session contains events of this kind.
+    pub(super) fn seen(&self, id: SessionId, provider: &str, event: &str, now: Instant) {
+        match (provider == SOURCE, event) {
+            (true, "InitialInstrumentEnumerationComplete" | "CollectionStart") => self.enabled(id, now),
+            (true, "CollectionStop") => self.release(id),
+            (false, "EventCounters") => self.counted(id, now),
+            _ => {}
+        }
+    }
+
     /// Records that the event source is enabled in the target.
-    pub(super) fn enabled(&self, id: SessionId, now: Instant) {
+    fn enabled(&self, id: SessionId, now: Instant) {
         if let Some(session) = self.lock().get_mut(&id) {
             session.enabled.get_or_insert(now);
         }
     }
 
-    /// Records that a collection is over, or that the session is.
-    pub(super) fn collected(&self, id: SessionId) {
+    /// Records that a session may be stopped at any time: a collection is over, or its stop ends none, because the runtime has refused its meters.
+    pub(super) fn release(&self, id: SessionId) {
         if self.lock().remove(&id).is_some() {
             self.stoppable.notify_waiters();
         }
     }
 
-    /// Records that the runtime refused the meters of a session, because it collects them for another session with other settings. The stop of a
-    /// refused session ends no collection.
-    pub(super) fn refused(&self, id: SessionId) {
-        self.collected(id);
-    }
-
     /// Records that values of event counters have arrived. Those of other sessions can arrive earlier, and show nothing.
-    pub(super) fn counted(&self, id: SessionId, now: Instant) {
+    fn counted(&self, id: SessionId, now: Instant) {
         if let Some(session) = self.lock().get_mut(&id).filter(|session| now >= session.sent + session.interval) {
             session.has_counted = true;
             self.stoppable.notify_waiters();
@@ -190,7 +194,7 @@ mod tests {
             let collect = async {
                 if let Some(seconds) = collected {
                     tokio::time::sleep(Duration::from_secs(seconds)).await;
-                    sessions.collected(id);
+                    sessions.release(id);
                 }
             };
             let begun = Instant::now();
@@ -223,7 +227,7 @@ mod tests {
         assert_eq!(stops_after(0, Some(2)).await, 2);
         // Another session collects the meters.
         sessions.started(id, &config(SOURCE, ""), Instant::now(), Instant::now());
-        sessions.refused(id);
+        sessions.release(id);
         assert_eq!(stops_after(0, None).await, 0);
         // A process that was suspended enables the source late.
         for (argument, stop, expected) in [("", 0, 2), ("RefreshInterval=60", 5, 5)] {

@@ -19,7 +19,6 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::plan::StartError;
-use crate::clr::METRICS_PROVIDER;
 use crate::ipc::{Downgrade, SessionConfig, SessionId};
 use crate::model::{Bytes, Trouble};
 use crate::net::ExchangeError;
@@ -174,12 +173,7 @@ impl TraceSession {
         let records = decoder.metadata();
         let examined = self.examined.swap(records.len(), Ordering::Relaxed);
         for record in records.iter().skip(examined) {
-            match (record.provider == METRICS_PROVIDER, record.name.as_str()) {
-                (true, "InitialInstrumentEnumerationComplete" | "CollectionStart") => self.client.meters_enabled(self.id),
-                (true, "CollectionStop") => self.client.meters_collected(self.id),
-                (false, "EventCounters") => self.client.counters_arrived(self.id),
-                _ => {}
-            }
+            self.client.event_kind_seen(self.id, &record.provider, &record.name);
         }
     }
 
