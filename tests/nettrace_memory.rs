@@ -205,7 +205,7 @@ fn export_memory_is_bounded_for_a_million_stacks() {
         let info = measure(|| {
             let mut overview = Overview::default();
             feed(&bytes, &mut overview);
-            let options = Options { format, part: Part::default(), calls: false, tasks: false, number: 0 };
+            let options = Options::new(format, Part::default());
             let scratch = tempfile::tempfile().expect("a temporary file");
             let mut export = Export::new(options, overview, Box::new(std::io::sink()), Box::new(scratch)).expect("a sink");
             feed(&bytes, &mut export);

@@ -64,7 +64,7 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
         check_file_name(path, format.extension()).map_err(Failure::usage)?;
     }
     let part = Part { window: from..=to, threads: arguments.thread.iter().copied().collect() };
-    let options = Options { format, part, calls: arguments.slices, tasks: arguments.flows, number: 0 };
+    let options = Options { calls: arguments.slices, tasks: arguments.flows, ..Options::new(format, part) };
     let destination = match &arguments.output_path {
         Some(_) if to_stdout => Destination::Stdout,
         Some(path) => Destination::File(path.clone()),
@@ -154,7 +154,7 @@ fn missing(exported: &[Exported], arguments: &args::Export) -> Vec<String> {
 
 /// Converts a recording into a file next to it, unless a signal cancels it.
 pub(super) async fn beside(recording: &Path, format: TraceFormat, interrupts: &mut Interrupts) -> Result<PathBuf, Failure> {
-    let options = Options { format, part: Part::default(), calls: false, tasks: false, number: 0 };
+    let options = Options::new(format, Part::default());
     let file = file_beside(recording, format);
     let (recording, destination) = (recording.to_owned(), Destination::File(file.clone()));
     let work = move |wanted: &dyn Fn() -> bool| export(&[recording], &options, &destination, &mut |_, _| wanted());

@@ -145,7 +145,7 @@ pub(super) fn write_joined(
     out: &File,
     should_continue: ShouldContinue<'_>,
 ) -> Result<io::Result<Option<JoinCounts>>, ExportError> {
-    let options = Options { format: TraceFormat::Nettrace, part: Part::default(), calls: false, tasks: false, number: 0 };
+    let options = Options::new(TraceFormat::Nettrace, Part::default());
     let source = Source::find(recording, &[], &options)?.into_iter().next().filter(|source| source.sample_file.is_some());
     let Some(source) = source else { return Ok(Ok(None)) };
     let total = 2 * source.recorded.size();

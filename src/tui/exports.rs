@@ -25,7 +25,7 @@ pub(super) fn export(request: ExportRequest, ticket: Ticket, inbox: &mpsc::Sende
     let grows = is_partial_file(&source);
     let (first, last) = span.unwrap_or((i64::MIN, i64::MAX));
     let part = ExportPart { window: first..=last, threads: HashSet::new() };
-    let options = ExportOptions { format, part, calls: false, tasks: false, number: 0 };
+    let options = ExportOptions::new(format, part);
     let file = Destination::File(destination.clone());
     let passes = session::export(&[source], &options, &file, &mut on_progress).map_err(|error| error.to_string())?;
     let bytes = destination.metadata().ok().map(|facts| facts.len());

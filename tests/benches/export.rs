@@ -123,7 +123,7 @@ fn best(mut run: impl FnMut()) -> f64 {
 fn export(format: TraceFormat, bytes: &[u8]) {
     let mut overview = Overview::default();
     decode(bytes, FILE_PIECE, &mut overview, |_| ());
-    let options = Options { format, part: Part::default(), calls: false, tasks: false, number: 0 };
+    let options = Options::new(format, Part::default());
     let scratch = Box::new(tempfile::tempfile().unwrap());
     let mut export = Export::new(options, overview, Box::new(io::sink()), scratch).unwrap();
     decode(bytes, FILE_PIECE, &mut export, |_| ());

@@ -64,6 +64,13 @@ pub struct Options {
     pub number: u32,
 }
 
+impl Options {
+    /// Options without anything that only one format has.
+    pub fn new(format: TraceFormat, part: Part) -> Self {
+        Self { format, part, calls: false, tasks: false, number: 0 }
+    }
+}
+
 /// The second pass over a recording: feed it the same stream as the [`Overview`].
 pub struct Export<'w>(Pass<'w>);
 

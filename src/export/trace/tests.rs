@@ -331,7 +331,7 @@ fn every_parent_track_is_described() {
         let mut overview = Overview::default();
         read(bytes, &mut overview);
         processes.add(&mut overview);
-        let options = Options { format: TraceFormat::Perfetto, part: Part::default(), calls: false, tasks: false, number: number as u32 };
+        let options = Options { number: number as u32, ..Options::new(TraceFormat::Perfetto, Part::default()) };
         let mut export = Export::new(options, overview, Box::new(&mut trace), Box::new(Cursor::new(Vec::new()))).unwrap();
         read(bytes, &mut export);
         export.finish().unwrap();
@@ -361,7 +361,7 @@ fn an_output_error_is_returned() {
         for capacity in [0, 100] {
             let mut overview = Overview::default();
             read(&bytes, &mut overview);
-            let options = Options { format, part: Part::default(), calls: false, tasks: false, number: 0 };
+            let options = Options::new(format, Part::default());
             let error = match Export::new(options, overview, Box::new(Full(capacity)), Box::new(Cursor::new(Vec::new()))) {
                 Ok(mut export) => {
                     read(&bytes, &mut export);

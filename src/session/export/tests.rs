@@ -31,7 +31,7 @@ fn capture(folder: &Path) -> PathBuf {
 }
 
 fn options(format: TraceFormat) -> Options {
-    Options { format, part: Part::default(), calls: false, tasks: false, number: 0 }
+    Options::new(format, Part::default())
 }
 
 #[test]
