@@ -150,11 +150,6 @@ impl Sink for Batch {
 }
 
 impl<'w> Join<'w> {
-    fn add_loss(&mut self, of: ThreadId, process: u32, count: u32) {
-        self.encoder.add_loss((if of.process == 0 { process } else { of.process }, of.thread), count);
-        self.joined.lost += u64::from(count);
-    }
-
     /// Starts the stream for a recording with this header.
     pub(super) fn new(header: &TraceHeader, out: Box<dyn Write + 'w>, samples: Option<Box<dyn SampleStream + 'w>>) -> Self {
         // Readers use this interval as the weight of a kernel sample; for runtime samples they measure it.
@@ -173,6 +168,16 @@ impl<'w> Join<'w> {
             sampled: None,
             joined: JoinCounts::default(),
         }
+    }
+
+    /// Returns the process of a thread, and the thread. The streams of runtimes do not contain their process.
+    fn in_process(&self, ThreadId { process, thread, .. }: ThreadId) -> (u32, u64) {
+        (if process == 0 { self.process } else { process }, thread)
+    }
+
+    fn add_loss(&mut self, of: ThreadId, count: u32) {
+        self.encoder.add_loss(self.in_process(of), count);
+        self.joined.lost += u64::from(count);
     }
 
     /// Writes all samples up to `until`.
@@ -194,7 +199,7 @@ impl<'w> Join<'w> {
                 self.samples = None;
             }
             for (thread, count) in std::mem::take(&mut self.batch.losses) {
-                self.add_loss(thread, self.process, count);
+                self.add_loss(thread, count);
             }
             if !has_more {
                 return;
@@ -266,13 +271,12 @@ impl Sink for Join<'_> {
 
     fn thread(&mut self, thread: &Thread) {
         if !thread.name.is_empty() {
-            let process = if thread.id.process == 0 { self.process } else { thread.id.process };
-            self.encoder.name_thread((process, thread.id.thread), &thread.name);
+            self.encoder.name_thread(self.in_process(thread.id), &thread.name);
         }
     }
 
     fn ordered_loss(&mut self, loss: &Loss) {
-        self.add_loss(loss.capture_thread, self.process, loss.count);
+        self.add_loss(loss.capture_thread, loss.count);
     }
 }
 
