@@ -106,15 +106,20 @@ pub fn check_not_stdout(file: &Path) -> Result<(), String> {
 /// # Errors
 /// A sentence, with the extension to use.
 pub fn check_extension(file: &Path, extension: &str) -> Result<(), String> {
-    let name = file.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let has = |suffix: &str| name.strip_suffix(suffix).is_some_and(|stem| stem.ends_with('.'));
-    match EXTENSIONS.into_iter().find(|(suffix, _)| has(suffix)) {
+    match known_extension(file) {
         Some((suffix, formats)) if !formats.contains(&extension) => {
             let file = SafeText::from_path(file);
             Err(format!("{file}: the format written is not that of .{suffix} files; use the extension .{extension}"))
         }
         _ => Ok(()),
     }
+}
+
+/// Returns the row of [`EXTENSIONS`] that a file name ends with.
+fn known_extension(file: &Path) -> Option<(&'static str, &'static [&'static str])> {
+    let name = file.file_name()?.to_string_lossy().to_ascii_lowercase();
+    let has = |suffix: &str| name.strip_suffix(suffix).is_some_and(|stem| stem.ends_with('.'));
+    EXTENSIONS.into_iter().find(|(suffix, _)| has(suffix))
 }
 
 /// Checks the name of a heap file, like [`check_file_name`].
@@ -125,9 +130,9 @@ pub fn check_heap_file(file: &Path) -> Result<(), String> {
     if is_perfetto_file(file) { Ok(()) } else { check_file_name(file, "gcdump") }
 }
 
-/// Whether a file has an extension of Perfetto traces.
+/// Whether a file has an extension that only Perfetto traces have.
 pub fn is_perfetto_file(file: &Path) -> bool {
-    file.extension().is_some_and(|extension| ["perfetto-trace", "pftrace"].iter().any(|other| extension.eq_ignore_ascii_case(other)))
+    known_extension(file).is_some_and(|(_, formats)| formats == [TraceFormat::Perfetto.extension()])
 }
 
 /// Returns the path that a file has while it is written.
