@@ -49,7 +49,7 @@ pub use secret::shown_command_line;
 pub use secret_pattern::SecretPatterns;
 pub use size::{format_size, parse_size};
 pub use target_paths::{FILE_STAMP, default_dump_path, file_stem, has_own_root, reachable_path, temporary_folder};
-pub use text::{csv_field, escape_json, is_formula, safe, sanitize};
+pub use text::{csv_field, escape_json, is_formula, is_unsafe, safe, sanitize};
 pub use trace_file::{FileContents, FileKind, Span, TraceFile};
 pub use trace_format::{
     TraceFormat, check_extension, check_file_name, check_heap_file, check_not_stdout, export_stem, is_partial_file, is_perfetto_file,

@@ -21,7 +21,7 @@ pub fn sanitize(text: &str) -> String {
 
 /// Like [`sanitize`], but borrows the text if there is nothing to replace.
 pub fn safe(text: &str) -> Cow<'_, str> {
-    let is_safe = |c: char| matches!(c, ' '..='~') || safe_char(c) == c && !is_mark(c);
+    let is_safe = |c: char| matches!(c, ' '..='~') || !is_unsafe(c) && !is_mark(c);
     if text.chars().all(is_safe) { Cow::Borrowed(text) } else { Cow::Owned(safe_chars(text).collect()) }
 }
 
@@ -51,6 +51,11 @@ fn is_mark(c: char) -> bool {
     c.width() == Some(0) || matches!(c, '\u{1f3fb}'..='\u{1f3ff}')
 }
 
+/// Whether a terminal, a browser or an editor may interpret a character, or show nothing of it.
+pub fn is_unsafe(c: char) -> bool {
+    !matches!(c, ' '..='~') && safe_char(c) != c
+}
+
 fn safe_char(c: char) -> char {
     match c {
         '\t' | '\n' | '\r' | '\u{2028}' | '\u{2029}' => ' ',
@@ -75,13 +80,13 @@ pub fn is_formula(field: &str) -> bool {
 /// Escapes the characters of a JSON document that a terminal, a browser or an editor may interpret, although JSON permits them unescaped. All of
 /// them are within strings, since the rest of a document is ASCII.
 pub fn escape_json(document: &str) -> Cow<'_, str> {
-    let is_unsafe = |c: char| c != '\n' && safe_char(c) != c;
-    if !document.contains(is_unsafe) {
+    let needs_escape = |c: char| c != '\n' && is_unsafe(c);
+    if !document.contains(needs_escape) {
         return Cow::Borrowed(document);
     }
     let mut escaped = String::with_capacity(document.len() + 64);
     for c in document.chars() {
-        if is_unsafe(c) {
+        if needs_escape(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 // Writing to a string cannot fail.
                 let _ = write!(escaped, "\\u{unit:04x}");

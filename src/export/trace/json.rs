@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-/// Writes a quoted string. Control and bidirectional characters are escaped, so that the file is safe to view in a terminal.
+use crate::model::is_unsafe;
+
+/// Writes a quoted string. Unsafe characters are escaped, so that the file can be viewed in a terminal.
 pub(super) fn write_string(out: &mut dyn Write, text: &str) -> io::Result<()> {
     out.write_all(b"\"")?;
     let mut rest = text;
@@ -24,7 +26,7 @@ pub(super) fn write_string(out: &mut dyn Write, text: &str) -> io::Result<()> {
 }
 
 fn needs_escape(c: char) -> bool {
-    matches!(c, '"' | '\\' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}') || c.is_control()
+    matches!(c, '"' | '\\') || is_unsafe(c)
 }
 
 #[cfg(test)]
