@@ -82,6 +82,10 @@ impl Bench {
         self.dir.path().join("a.nettrace")
     }
 
+    fn partial(&self) -> PathBuf {
+        self.dir.path().join("a.nettrace.partial")
+    }
+
     fn plan(&self) -> Plan {
         Plan { analyzed: true, ..Plan::new(self.process.key, "Web".into(), config(), self.file()) }
     }
@@ -99,6 +103,17 @@ async fn until(recorder: &Recorder, is_so: impl FnMut(&Recording) -> bool) -> Re
 
 async fn has_events(recorder: &Recorder) {
     until(recorder, |recording| recording.events > 0).await;
+}
+
+/// Stops a recording, and returns its last state.
+async fn stop_recording(recorder: Recorder) -> Recording {
+    recorder.stop();
+    finish(recorder).await
+}
+
+/// Waits for the end of a recording, and returns its last state.
+async fn finish(recorder: Recorder) -> Recording {
+    timeout(STEP_TIMEOUT, recorder.finished()).await.expect("it goes on for ever")
 }
 
 fn outcome(recording: &Recording) -> &Outcome {
@@ -121,9 +136,8 @@ async fn stopped_recording_is_complete_and_counted() {
     let bench = bench(spec());
     let recorder = bench.start(bench.plan()).await;
     until(&recorder, |recording| recording.phase == Phase::Recording && recording.events > 10).await;
-    assert!(!bench.file().exists() && bench.dir.path().join("a.nettrace.partial").exists());
-    recorder.stop();
-    let recording = recorder.finished().await;
+    assert!(!bench.file().exists() && bench.partial().exists());
+    let recording = stop_recording(recorder).await;
     let expected = Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some(bench.file()), trouble: None };
     assert_eq!(*outcome(&recording), expected);
     assert_eq!(read(&bench.file()), (Ending::Complete, recording.events, recording.bytes));
@@ -136,8 +150,7 @@ async fn events_are_analyzed_while_recording() {
     let bench = bench(spec());
     let recorder = bench.start(bench.plan()).await;
     until(&recorder, |recording| recording.analysis.as_ref().is_some_and(|analysis| analysis.snapshot.totals.events > 0)).await;
-    recorder.stop();
-    let recording = recorder.finished().await;
+    let recording = stop_recording(recorder).await;
     let analysis = recording.analysis.as_deref().unwrap();
     assert_eq!(analysis.snapshot.totals.events, recording.events);
     assert_eq!(analysis.events.iter().map(|rate| rate.event.count).sum::<u64>(), recording.events);
@@ -145,8 +158,7 @@ async fn events_are_analyzed_while_recording() {
 
     let recorder = bench.start(Plan { analyzed: false, file: bench.dir.path().join("b.nettrace"), ..bench.plan() }).await;
     until(&recorder, |recording| recording.events > 10).await;
-    recorder.stop();
-    assert_eq!(recorder.finished().await.analysis, None);
+    assert_eq!(stop_recording(recorder).await.analysis, None);
 }
 
 /// Names missing in a session that only samples are obtained from a second session, and nothing of that is in the file.
@@ -165,8 +177,7 @@ async fn names_of_older_methods_are_resolved_while_recording() {
     };
     let recording = until(&recorder, named).await;
     assert!(matches!(recording.names, MethodNameResolution::Found { methods: 8, .. }), "{:?}", recording.names);
-    recorder.stop();
-    let recording = recorder.finished().await;
+    let recording = stop_recording(recorder).await;
     assert!(outcome(&recording).complete);
     assert_eq!(read(&bench.file()), (Ending::Complete, recording.events, recording.bytes));
 
@@ -178,16 +189,14 @@ async fn names_of_older_methods_are_resolved_while_recording() {
         is_found && recent.flat_map(|exception| &exception.frames).any(|frame| !frame.starts_with("0x"))
     };
     until(&recorder, has_named_site).await;
-    recorder.stop();
-    recorder.finished().await;
+    stop_recording(recorder).await;
 
     // If nothing has a stack, no names are requested.
     let own = Provider::new("Demo-Web", u64::MAX, Level::Verbose).unwrap();
     let plan = Plan { config: SessionConfig::new(own.into()), file: bench.dir.path().join("c.nettrace"), ..bench.plan() };
     let recorder = bench.start(plan).await;
     until(&recorder, |recording| recording.events > 0 && recording.elapsed.as_secs() >= 3).await;
-    recorder.stop();
-    assert_eq!(recorder.finished().await.names, MethodNameResolution::NotStarted);
+    assert_eq!(stop_recording(recorder).await.names, MethodNameResolution::NotStarted);
 }
 
 /// Single events can be selected during the recording.
@@ -208,8 +217,7 @@ async fn event_filter_selects_the_recent_events() {
     let (event, stack) = &recording.analysis.as_ref().unwrap().recent.events[0];
     let names: Vec<_> = event.payload.fields().map(|(name, _)| name).collect();
     assert_eq!((event.kind.name.as_str(), &names[..], stack.len()), ("Item", &["id", "name", "value"][..], 3));
-    recorder.stop();
-    recorder.finished().await;
+    stop_recording(recorder).await;
 }
 
 #[tokio::test]
@@ -231,8 +239,7 @@ async fn a_very_long_duration_is_no_limit() {
     let bench = bench(spec());
     let recorder = bench.start(Plan { duration: Some(Duration::MAX), ..bench.plan() }).await;
     has_events(&recorder).await;
-    recorder.stop();
-    let recording = recorder.finished().await;
+    let recording = stop_recording(recorder).await;
     assert_eq!((outcome(&recording).stopped_by, outcome(&recording).complete), (StoppedBy::Interrupt, true));
 }
 
@@ -290,8 +297,7 @@ async fn taken_default_name_gets_a_number() {
         has_events(recorder).await;
     }
     for (recorder, name) in [(first, "a.nettrace"), (second, "a_2.nettrace")] {
-        recorder.stop();
-        let recording = recorder.finished().await;
+        let recording = stop_recording(recorder).await;
         assert_eq!((outcome(&recording).complete, outcome(&recording).file.clone()), (true, Some(bench.dir.path().join(name))));
     }
 }
@@ -309,7 +315,7 @@ async fn a_refused_session_leaves_no_file() {
 async fn an_undecodable_stream_is_kept_and_reported() {
     let bench = bench(Spec { script: Script::Canned(vec![0x55; 100_000].into()), ..spec() });
     // It ends without a stop.
-    let recording = timeout(STEP_TIMEOUT, bench.start(bench.plan()).await.finished()).await.unwrap();
+    let recording = finish(bench.start(bench.plan()).await).await;
     let Outcome { stopped_by, complete, file, trouble } = outcome(&recording);
     assert_eq!((*stopped_by, *complete), (StoppedBy::Error, false));
     assert!(trouble.as_ref().unwrap().contains("cannot decode the event stream: this is not a nettrace stream"), "{trouble:?}");
@@ -327,8 +333,7 @@ async fn several_recordings_of_one_process_run_in_parallel() {
     assert!(outcome(&first.finished().await).complete);
     let so_far = second.progress().borrow().events;
     until(&second, |recording| recording.events > so_far).await;
-    second.stop();
-    let second = second.finished().await;
+    let second = stop_recording(second).await;
     assert!(outcome(&second).complete);
 }
 
@@ -383,8 +388,7 @@ async fn every_version_can_be_watched_and_reports_downgrades() {
         let mut plan = bench.plan();
         plan.config.stacks = false;
         let recorder = bench.start(plan).await;
-        recorder.stop();
-        assert_eq!(recorder.finished().await.notes, downgrades.iter().map(ToString::to_string).collect::<Vec<_>>(), "{version}");
+        assert_eq!(stop_recording(recorder).await.notes, downgrades.iter().map(ToString::to_string).collect::<Vec<_>>(), "{version}");
     }
 }
 

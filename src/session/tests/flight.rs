@@ -87,7 +87,7 @@ async fn flight_recorder_writes_its_buffer_on_stop() {
     let keep = Some(RetentionLimits { bytes: RetentionLimits::MIN_BYTES, span: None });
     let recorder = bench.start(Plan { keep, ..bench.plan() }).await;
     until(&recorder, |recording| recording.bytes > 3 * RetentionLimits::MIN_BYTES).await;
-    let partial = bench.dir.path().join("a.nettrace.partial");
+    let partial = bench.partial();
     assert_eq!(partial.metadata().unwrap().len(), 0, "it is written at the end");
     let segments = || {
         let files = std::fs::read_dir(bench.dir.path()).unwrap().map(|entry| entry.unwrap().path());
@@ -98,8 +98,7 @@ async fn flight_recorder_writes_its_buffer_on_stop() {
     let kept = progress.borrow().kept.unwrap();
     assert!(kept.bytes < 2 * RetentionLimits::MIN_BYTES && kept.span > Duration::ZERO, "{kept:?}");
     let seen = progress.borrow().events;
-    recorder.stop();
-    let recording = recorder.finished().await;
+    let recording = stop_recording(recorder).await;
     assert_eq!(*outcome(&recording), Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some(bench.file()), trouble: None });
     assert_eq!(read(&bench.file()), (Ending::Complete, recording.events, recording.bytes));
     assert!(recording.events < seen && recording.bytes < 2 * RetentionLimits::MIN_BYTES, "{recording:?}");

@@ -75,8 +75,7 @@ async fn runtime_and_kernel_events_are_in_one_file() {
     assert!(recording.analysis.is_some() || recording.events > 0, "what comes is analyzed");
     assert!(!service.file().exists());
     assert_eq!(service.partial().metadata().unwrap().permissions().mode() & 0o777, 0o600);
-    recorder.stop();
-    let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
+    let recording = stop_recording(recorder).await;
     let expected = Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some(service.file()), trouble: None };
     assert_eq!(*outcome(&recording), expected);
     assert_eq!(recording.bytes, service.file().metadata().unwrap().len());
@@ -103,16 +102,14 @@ async fn missing_and_lost_data_is_reported_and_the_rest_recorded() {
             matches!(&recording.scheduling, Some(Scheduling::Missing(why)) if why.contains(part)) && recording.bytes > 3000
         };
         until(&recorder, is_reported).await;
-        recorder.stop();
-        let recording = recorder.finished().await;
+        let recording = stop_recording(recorder).await;
         assert!(is_reported(&recording) && outcome(&recording).complete, "{recording:?}");
         assert!(packets(&service.file()).len() > 10);
     }
     let service = service(ConsumerBehavior { overwritten: 5000, dropped: 3, ..with_kernel_events() });
     let recorder = service.start().await;
     until(&recorder, has_both_kinds).await;
-    recorder.stop();
-    let recording = recorder.finished().await;
+    let recording = stop_recording(recorder).await;
     let trouble = outcome(&recording).trouble.as_deref().unwrap();
     assert!(trouble.contains("events of .NET: 5.0 kB overwritten"), "{trouble}");
     assert!(trouble.contains("3 packets of the kernel dropped"), "{trouble}");
@@ -125,8 +122,7 @@ async fn end_of_kernel_scheduling_data_is_reported() {
     let recorder = service.start().await;
     until(&recorder, has_both_kinds).await;
     service.consumer.until(|seen| seen.calls.iter().filter(|call| **call == "ReadBuffers").count() >= 4).await;
-    recorder.stop();
-    let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
+    let recording = stop_recording(recorder).await;
     assert!(matches!(recording.scheduling, Some(Scheduling::Ended { after }) if after < STEP_TIMEOUT), "{:?}", recording.scheduling);
     let trouble = outcome(&recording).trouble.as_deref().unwrap();
     assert!(trouble.contains("scheduling is recorded up to about 0:0") && trouble.contains("`tracing_on`"), "{trouble}");
@@ -187,8 +183,7 @@ async fn service_fault_on_stop_keeps_the_data_read_so_far() {
             let service = service(ConsumerBehavior { fault: Some((method, fault)), ..with_kernel_events() });
             let recorder = service.start().await;
             until(&recorder, has_both_kinds).await;
-            recorder.stop();
-            let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
+            let recording = stop_recording(recorder).await;
             let outcome = outcome(&recording);
             assert_eq!(outcome.complete, part.is_none(), "{method}: {outcome:?}");
             if let Some(part) = part {
@@ -219,7 +214,7 @@ async fn service_fault_on_first_read_ends_the_recording() {
             // Fields with other numbers are skipped.
             recorder.stop();
         }
-        let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
+        let recording = finish(recorder).await;
         if !part.is_empty() {
             let outcome = outcome(&recording);
             assert_eq!((outcome.stopped_by, outcome.complete, &outcome.file), (StoppedBy::Error, false, &None), "{outcome:?}");
@@ -235,7 +230,7 @@ async fn service_exit_ends_the_recording_and_keeps_the_data() {
     until(&recorder, has_both_kinds).await;
     let Service { service: producer, consumer, bench } = service;
     drop(consumer);
-    let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
+    let recording = finish(recorder).await;
     let partial = bench.dir.path().join("a.perfetto-trace.partial");
     assert_eq!((outcome(&recording).stopped_by, &outcome(&recording).file), (StoppedBy::Error, &Some(partial.clone())));
     assert!(packets(&partial).len() > 10 && bench.runtime.is_alive());
@@ -252,8 +247,7 @@ async fn endless_replies_time_out() {
             "ReadBuffers" => drop(service.consumer.until(|seen| seen.calls.contains(&method)).await),
             _ => drop(until(&recorder, has_both_kinds).await),
         }
-        recorder.stop();
-        let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
+        let recording = stop_recording(recorder).await;
         let outcome = outcome(&recording);
         assert!(outcome.trouble.as_deref().is_some_and(|trouble| trouble.contains(part)), "{outcome:?}");
         assert!(!outcome.complete && service.bench.runtime.is_alive(), "{outcome:?}");
@@ -273,7 +267,7 @@ async fn a_service_that_does_not_end_can_be_abandoned() {
     recorder.stop();
     service.consumer.until(|seen| seen.calls.contains(&"Flush")).await;
     recorder.abandon();
-    let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
+    let recording = finish(recorder).await;
     assert_eq!((outcome(&recording).complete, &outcome(&recording).file), (false, &Some(service.partial())));
     timeout(STEP_TIMEOUT, service.consumer.until(|seen| seen.recordings == 0)).await.unwrap();
     assert!(service.service.path().exists());
@@ -285,22 +279,18 @@ async fn a_service_that_does_not_end_can_be_abandoned() {
 async fn size_duration_and_target_exit_end_the_recording() {
     let timed = service(with_kernel_events());
     let plan = Plan { duration: Some(Duration::from_secs(1)), ..timed.plan() };
-    let recording = Recorder::start(timed.bench.client.clone(), plan).await.unwrap().finished().await;
+    let recording = timed.bench.start(plan).await.finished().await;
     assert_eq!((outcome(&recording).stopped_by, outcome(&recording).complete), (StoppedBy::Duration, true));
     let sized = service(with_kernel_events());
     let plan = Plan { max_bytes: Some(2_000), ..sized.plan() };
-    let recording = Recorder::start(sized.bench.client.clone(), plan).await.unwrap().finished().await;
+    let recording = sized.bench.start(plan).await.finished().await;
     assert_eq!((outcome(&recording).stopped_by, outcome(&recording).complete), (StoppedBy::Size, true));
-    let Service { service: _producer, consumer, bench } = service(with_kernel_events());
-    let address = |name: &str| Address::Path(bench.dir.path().join(name));
-    let sockets = Sockets { producer: address("producer"), consumer: address("consumer") };
-    let file = bench.dir.path().join("a.perfetto-trace");
-    let plan = Plan { file, scheduling: Some(sockets), ..bench.plan() };
-    let recorder = Recorder::start(bench.client.clone(), plan).await.unwrap();
+    let service = service(with_kernel_events());
+    let recorder = service.start().await;
     until(&recorder, has_both_kinds).await;
-    let Bench { dir, runtime, .. } = bench;
+    let Service { service: _producer, consumer, bench: Bench { dir, runtime, .. } } = service;
     drop(runtime);
-    let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
+    let recording = finish(recorder).await;
     assert_eq!(outcome(&recording).stopped_by, StoppedBy::TargetExit);
     // The service ended properly, regardless of the stream.
     assert!(outcome(&recording).file.as_ref().is_some_and(|file| packets(file).len() > 10));

@@ -16,8 +16,7 @@ async fn stopped(fault: Fault, stop_limit: StopLimit) -> (Recording, Bench) {
     let bench = bench(Spec { fault: Some(fault), script: flood(), ..spec() });
     let recorder = bench.start(Plan { stop_limit, ..bench.plan() }).await;
     until(&recorder, |recording| recording.bytes > 100_000).await;
-    recorder.stop();
-    let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.expect("it goes on for ever");
+    let recording = stop_recording(recorder).await;
     (recording, bench)
 }
 
@@ -26,7 +25,7 @@ pub(super) fn assert_incomplete(recording: &Recording, bench: &Bench, words: &st
     let Outcome { stopped_by, complete, file, trouble } = outcome(recording);
     assert_eq!((*stopped_by, *complete), (StoppedBy::Interrupt, false));
     assert!(trouble.as_ref().unwrap().contains(words), "{trouble:?}");
-    let partial = bench.dir.path().join("a.nettrace.partial");
+    let partial = bench.partial();
     assert_eq!(file.as_deref(), Some(partial.as_path()));
     assert_eq!((read(&partial).1, partial.metadata().unwrap().len()), (recording.events, recording.bytes));
 }
@@ -46,8 +45,7 @@ async fn recorded_time_ends_at_the_stop() {
     let recorder = bench.start(Plan { stop_limit, ..bench.plan() }).await;
     until(&recorder, |recording| recording.bytes > 100_000).await;
     let before = recorder.progress().borrow().elapsed;
-    recorder.stop();
-    let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.expect("it goes on for ever");
+    let recording = stop_recording(recorder).await;
     assert!(recording.elapsed < before + stop_limit.time, "{:?} of {before:?}", recording.elapsed);
 }
 
@@ -106,13 +104,12 @@ async fn a_lost_file_is_reported() {
         let bench = bench(spec());
         let recorder = bench.start(bench.plan()).await;
         has_events(&recorder).await;
-        let partial = bench.dir.path().join("a.nettrace.partial");
+        let partial = bench.partial();
         std::fs::rename(&partial, bench.dir.path().join("elsewhere")).unwrap();
         if replace {
             std::fs::write(&partial, "another").unwrap();
         }
-        recorder.stop();
-        let recording = recorder.finished().await;
+        let recording = stop_recording(recorder).await;
         let Outcome { stopped_by, complete, file, trouble } = outcome(&recording);
         assert_eq!((*stopped_by, *complete, file), (StoppedBy::Error, false, &None));
         assert!(trouble.as_ref().unwrap().contains("a.nettrace.partial was removed or replaced while it was written"), "{trouble:?}");

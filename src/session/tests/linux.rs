@@ -16,8 +16,7 @@ use crate::sim::Fleet;
 async fn recording_is_accessible_only_to_its_owner() {
     let bench = bench(spec());
     let recorder = bench.start(bench.plan()).await;
-    recorder.stop();
-    assert!(outcome(&recorder.finished().await).complete);
+    assert!(outcome(&stop_recording(recorder).await).complete);
     assert_eq!(bench.file().metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }
 
@@ -63,8 +62,7 @@ async fn a_refused_stop_is_reported() {
             })
         })
         .unwrap();
-    recorder.stop();
-    let recording = timeout(STEP_TIMEOUT, recorder.finished()).await.unwrap();
+    let recording = stop_recording(recorder).await;
     limits::assert_incomplete(
         &recording,
         &bench,
