@@ -79,6 +79,30 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
     })
 }
 
+/// What is missing from the samples.
+#[derive(Default, Serialize)]
+struct Missing {
+    /// Whether the samples include kernel code.
+    kernel_visible: bool,
+    lost_samples: u64,
+    /// Threads that could not be sampled.
+    missed_threads: u64,
+    /// Threads that ended before they could be sampled.
+    short_threads: u64,
+    /// Samples whose callers are missing, because code in between does not maintain the frame pointer.
+    broken_chains: u64,
+    /// Samples whose stack is deeper than the kernel records.
+    cut_chains: u64,
+}
+
+impl Missing {
+    fn of(time: &CpuTime) -> Self {
+        let SampleLosses { includes_kernel, lost, missed_threads, short_threads, .. } = time.losses;
+        let (broken_chains, cut_chains) = (time.broken, time.cut);
+        Self { kernel_visible: includes_kernel, lost_samples: lost, missed_threads, short_threads, broken_chains, cut_chains }
+    }
+}
+
 /// A line of the live view, tagged with its type.
 #[derive(Serialize)]
 struct Entry<'a, T> {
@@ -112,7 +136,7 @@ fn remarks(process: &Process, profile: &CpuProfile, document: &Document) -> Vec<
     }
     remarks.extend(missing_samples(&profile.time.losses));
     remarks.extend(missing_waits(&profile.time));
-    remarks.extend(missing_callers(document.samples, document.cut_chains, document.broken_chains));
+    remarks.extend(missing_callers(document.samples, document.missing.cut_chains, document.missing.broken_chains));
     remarks
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use serde::Serialize;
 use unicode_width::UnicodeWidthChar;
 
-use super::Entry;
+use super::{Entry, Missing};
 use crate::analysis::{MethodTime, SampleFilter};
 use crate::cli::args;
 use crate::cli::print;
@@ -33,14 +33,10 @@ struct LiveUpdate {
     /// CPU time of all threads since sampling began, as measured by the kernel.
     cpu_ms: f64,
     samples: u64,
-    lost_samples: u64,
-    missed_threads: u64,
-    short_threads: u64,
-    broken_chains: u64,
-    cut_chains: u64,
+    #[serde(flatten)]
+    missing: Missing,
     /// Samples whose method is unknown.
     unresolved: u64,
-    kernel_visible: bool,
     /// Methods that ran within the window, the hottest first.
     methods: Vec<Method>,
 }
@@ -160,20 +156,15 @@ fn live_update(process: &Process, time: &CpuTime, arguments: &args::Cpu) -> Live
         now_percent: percent(found.samples.recent_ns),
         cpu_ms: time.threads.iter().map(|thread| thread.cpu.as_secs_f64() * 1e3).sum(),
         samples: found.samples.all(),
-        lost_samples: time.losses.lost,
-        missed_threads: time.losses.missed_threads,
-        short_threads: time.losses.short_threads,
-        broken_chains: time.broken,
-        cut_chains: time.cut,
+        missing: Missing::of(time),
         unresolved: found.unresolved,
-        kernel_visible: time.losses.includes_kernel,
         methods: found.methods.iter().map(method).collect(),
     }
 }
 
 fn write_text(out: &mut dyn Write, live_update: &LiveUpdate) -> io::Result<()> {
-    let LiveUpdate { pid, name, elapsed_ms, now_percent, cpu_ms, samples, lost_samples, methods, .. } = live_update;
-    let lost = if *lost_samples == 0 { String::new() } else { format!(", {} lost", Count(*lost_samples)) };
+    let LiveUpdate { pid, name, elapsed_ms, now_percent, cpu_ms, samples, missing, methods, .. } = live_update;
+    let lost = if missing.lost_samples == 0 { String::new() } else { format!(", {} lost", Count(missing.lost_samples)) };
     writeln!(
         out,
         "{name} ({pid}): {now_percent:.1} % of one core now; {cpu_ms:.0} ms CPU time in {:.0} s; {}{lost}",
@@ -242,7 +233,7 @@ mod tests {
             "   612.3  61.2%   90.0%    1200.0    1800.0  managed    App.Work()  [App]",
         ];
         assert_eq!(text(&live_update), expected);
-        (live_update.methods, live_update.lost_samples) = (Vec::new(), 3);
+        (live_update.methods, live_update.missing.lost_samples) = (Vec::new(), 3);
         assert!(text(&live_update)[0].ends_with("2.9k samples, 3 lost"), "{:?}", text(&live_update));
         assert_eq!(text(&live_update)[2], "no CPU time in the last 2 s");
     }

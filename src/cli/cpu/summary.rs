@@ -8,6 +8,7 @@ use std::time::Duration;
 use foldhash::HashMap;
 use serde::Serialize;
 
+use super::Missing;
 use crate::analysis::{MethodTime, Origin, SampleFilter};
 use crate::cli::{args, print};
 use crate::model::{Count, Counted, CpuThread, Percent, Process, SafeText};
@@ -40,17 +41,9 @@ pub(super) struct Document {
     /// Total time in the garbage collector and in the JIT compiler, as far as their code is known: part of the above.
     gc_ms: f64,
     jit_ms: f64,
-    /// Whether the samples include kernel code; otherwise `kernel_ms` is what is missing from `cpu_ms`.
-    pub(super) kernel_visible: bool,
-    pub(super) lost_samples: u64,
-    /// Threads that could not be sampled.
-    pub(super) missed_threads: u64,
-    /// Threads that ended before they could be sampled.
-    pub(super) short_threads: u64,
-    /// Samples whose callers are missing, because code in between does not maintain the frame pointer.
-    pub(super) broken_chains: u64,
-    /// Samples whose stack is deeper than the kernel records.
-    pub(super) cut_chains: u64,
+    /// If kernel code was not sampled, `kernel_ms` is what is missing from `cpu_ms`.
+    #[serde(flatten)]
+    pub(super) missing: Missing,
     /// Whether the names of all managed methods were received.
     pub(super) complete: bool,
     methods: Vec<Method>,
@@ -182,12 +175,7 @@ pub(super) fn document(process: &Process, profile: &CpuProfile, arguments: &args
         unknown_ms,
         gc_ms,
         jit_ms,
-        kernel_visible: time.losses.includes_kernel,
-        lost_samples: time.losses.lost,
-        missed_threads: time.losses.missed_threads,
-        short_threads: time.losses.short_threads,
-        broken_chains: time.broken,
-        cut_chains: time.cut,
+        missing: Missing::of(time),
         complete: profile.names_missing.is_none(),
         methods: found.methods.iter().map(method).collect(),
         threads,
