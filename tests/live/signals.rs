@@ -145,7 +145,7 @@ fn interrupted_heap_walk_leaves_no_file() {
         running.signal(Signal::INT);
         // 3.1 would crash if its session started without a client: if it has not started yet, dn-top waits.
         let waits = |running: &Running| runtime.major() == 3 && running.stderr().contains("waiting until a process has answered");
-        poll(TIMEOUT, || (running.has_exited() || waits(&running)).then_some(())).expect("the end, or the reason to wait");
+        poll(TIMEOUT, || (!running.is_alive() || waits(&running)).then_some(())).expect("the end, or the reason to wait");
         program.signal(Signal::CONT);
         let output = running.wait();
         assert!(output.code == 130 && output.stderr.ends_with("the heap walk was canceled\n"), "{runtime}: {}", output.stderr);

@@ -174,11 +174,6 @@ impl Running {
         assert!(poll(TIMEOUT, || self.stderr().contains(text).then_some(())).is_some(), "no {text:?}: {}", self.stderr());
     }
 
-    /// Returns whether it has exited.
-    pub(crate) fn has_exited(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_some()
-    }
-
     /// Waits for it to exit.
     pub(crate) fn wait(mut self) -> Output {
         let status = poll(TIMEOUT, || self.child.try_wait().unwrap());
