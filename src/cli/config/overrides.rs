@@ -82,25 +82,35 @@ fn has_value(option: &Arg) -> bool {
     option.get_action().takes_values()
 }
 
+/// Returns the command line level by level: the options before the command, those of the command, and those of the command below it. Each level has
+/// its path, as in the configuration file.
+fn levels<'a>(root: &'a Command, matches: &'a ArgMatches) -> Vec<(String, &'a Command, &'a ArgMatches)> {
+    let mut levels = vec![(String::new(), root, matches)];
+    while let Some((path, command, matches)) = levels.last()
+        && let Some((name, inner)) = matches.subcommand()
+        && let Some(found) = command.find_subcommand(name)
+    {
+        let path = if path.is_empty() { name.to_owned() } else { format!("{path} {name}") };
+        levels.push((path, found, inner));
+    }
+    levels
+}
+
 /// Returns the options whose default conflicts with the command line.
 pub(super) fn conflicting(root: &Command, matches: &ArgMatches, parsed: Option<&args::Command>) -> OptionSet {
-    let (mut overrides, mut path) = (OptionSet::default(), Vec::new());
-    let (mut command, mut matches, mut is_inner) = (root, matches, false);
-    loop {
+    let (mut overrides, inapplicable) = (OptionSet::default(), parsed.map(inapplicable).unwrap_or_default());
+    for (path, command, matches) in levels(root, matches) {
         let has_source = |option: &&Arg, source| matches.value_source(option.get_id().as_str()) == Some(source);
         let given: Vec<_> = command.get_arguments().filter(|option| has_source(option, ValueSource::CommandLine)).collect();
         for default in command.get_arguments().filter(|option| has_source(option, ValueSource::DefaultValue)) {
             let Some(name) = default.get_long() else { continue };
             let is_refused = given.iter().any(|given| exclude_each_other(command, given, default));
-            if is_refused || is_inner && parsed.is_some_and(|parsed| inapplicable(parsed).contains(&name)) {
-                overrides.add(&path.join(" "), name);
+            if is_refused || !path.is_empty() && inapplicable.contains(&name) {
+                overrides.add(&path, name);
             }
         }
-        let Some((name, inner)) = matches.subcommand() else { return overrides };
-        let Some(found) = command.find_subcommand(name) else { return overrides };
-        path.push(name.to_owned());
-        (command, matches, is_inner) = (found, inner, true);
     }
+    overrides
 }
 
 fn exclude_each_other(command: &Command, one: &Arg, other: &Arg) -> bool {
@@ -111,8 +121,7 @@ fn exclude_each_other(command: &Command, one: &Arg, other: &Arg) -> bool {
 /// Returns what to do about two options of the configuration file that exclude each other, if both apply. The parser does not notice it: for it,
 /// defaults are not given.
 pub(super) fn contradiction(root: &Command, matches: &ArgMatches) -> Option<String> {
-    let (mut command, mut matches, mut path) = (root, matches, Vec::new());
-    loop {
+    for (path, command, matches) in levels(root, matches) {
         let is_configured = |option: &&Arg| {
             let id = option.get_id().as_str();
             // The parser adds the default of a switch, when it builds the command.
@@ -125,7 +134,7 @@ pub(super) fn contradiction(root: &Command, matches: &ArgMatches) -> Option<Stri
         let configured: Vec<_> = command.get_arguments().filter(is_configured).collect();
         for (place, one) in configured.iter().enumerate() {
             let Some(other) = configured[place + 1..].iter().find(|other| exclude_each_other(command, one, other)) else { continue };
-            let table = if path.is_empty() { String::new() } else { format!("[{}] ", path.join(" ")) };
+            let table = if path.is_empty() { String::new() } else { format!("[{path}] ") };
             let [one_name, other_name] = [one, other].map(|option| option.get_long().unwrap_or_default());
             let example = [one, other].into_iter().find_map(|option| off_switch(option)).map(|word| format!(", such as {word}"));
             return Some(format!(
@@ -133,10 +142,8 @@ pub(super) fn contradiction(root: &Command, matches: &ArgMatches) -> Option<Stri
                 example.unwrap_or_default()
             ));
         }
-        let (name, inner) = matches.subcommand()?;
-        path.push(name);
-        (command, matches) = (command.find_subcommand(name)?, inner);
     }
+    None
 }
 
 /// Returns the word that switches an option off, see [`switched_off`].
