@@ -26,7 +26,12 @@ struct Versioned<'a, T> {
 
 /// Prints one JSON object with its schema version.
 pub(super) fn json(document: &impl Serialize) -> anyhow::Result<()> {
-    let text = serde_json::to_string_pretty(&Versioned { schema: SCHEMA, document }).context("the result cannot be written as JSON")?;
+    pretty(serde_json::to_string_pretty(&Versioned { schema: SCHEMA, document }))
+}
+
+/// The part of [`json`] that does not depend on the document, and is in the program once.
+fn pretty(text: serde_json::Result<String>) -> anyhow::Result<()> {
+    let text = text.context("the result cannot be written as JSON")?;
     bytes(format!("{}\n", escape_json(&text)).as_bytes()).map(drop)
 }
 
@@ -58,8 +63,14 @@ pub(super) fn json_entry(document: &impl Serialize) -> anyhow::Result<bool> {
 /// Prints text, which may contain untrusted names.
 pub(super) fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
     let mut text = Vec::new();
-    write(&mut text)?;
-    bytes(safe_lines(&text).as_bytes()).map(drop)
+    let written = write(&mut text);
+    plain(&text, written)
+}
+
+/// The part of [`text`] that does not depend on the writer.
+fn plain(text: &[u8], written: io::Result<()>) -> anyhow::Result<()> {
+    written?;
+    bytes(safe_lines(text).as_bytes()).map(drop)
 }
 
 /// Prints unsanitized output. Returns whether the output is still open: a reader that closes the pipe early (`| head`) is not an error.
