@@ -53,8 +53,6 @@ pub struct JoinCounts {
     pub events: u64,
     /// CPU samples from beside the recording.
     pub samples: u64,
-    /// Mappings, functions and thread times that belong to the samples.
-    pub descriptions: u64,
     /// Lost events and samples. Their sequence numbers are skipped in the stream.
     pub lost: u64,
     /// Whether the samples are truncated.
@@ -218,8 +216,8 @@ impl<'w> Join<'w> {
         let (frames, payload) = (self.batch.frames(self.written), self.batch.payload(self.written));
         let label = missing.map(|missing| (MissingFrames::LABEL, missing.label_value()));
         self.encoder.event(kind, (process, thread.thread), timestamp, frames, label, payload);
-        let count = if is_sample { &mut self.joined.samples } else { &mut self.joined.descriptions };
-        *count += 1;
+        // The others describe mappings, functions and thread times.
+        self.joined.samples += u64::from(is_sample);
         self.write_if_full();
     }
 
