@@ -52,8 +52,8 @@ pub use target_paths::{FILE_STAMP, default_dump_path, file_stem, has_own_root, r
 pub use text::{csv_field, escape_json, is_formula, is_unsafe, safe, sanitize};
 pub use trace_file::{FileContents, FileKind, Span, TraceFile};
 pub use trace_format::{
-    TraceFormat, check_extension, check_file_name, check_heap_file, check_not_stdout, export_stem, is_partial_file, is_perfetto_file,
-    partial_path,
+    TraceFormat, check_extension, check_file_name, check_heap_file, check_not_stdout, export_stem, finished_path, is_partial_file,
+    is_perfetto_file, partial_path,
 };
 pub use trace_options::{TraceOptions, parse_keep};
 pub use units::{Age, ByteRate, Bytes, Count, CountRate, Counted, Nanoseconds, Number, Percent, Stopwatch};

@@ -147,11 +147,15 @@ pub fn is_partial_file(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "partial")
 }
 
+/// Returns the path that a file has once it is finished.
+pub fn finished_path(file: &Path) -> PathBuf {
+    if is_partial_file(file) { file.with_extension("") } else { file.to_owned() }
+}
+
 /// Returns the path of a recording without its extensions, to which an export appends its own.
 pub fn export_stem(recording: &Path) -> String {
-    let name = recording.to_string_lossy();
-    let name = name.strip_suffix(".partial").unwrap_or(&name);
-    name.strip_suffix(".nettrace").unwrap_or(name).to_owned()
+    let name = finished_path(recording).to_string_lossy().into_owned();
+    name.strip_suffix(".nettrace").map(str::to_owned).unwrap_or(name)
 }
 
 #[cfg(test)]
@@ -162,6 +166,7 @@ mod tests {
     fn unfinished_files_are_recognized_by_name() {
         let file = Path::new("/a/b.nettrace");
         assert_eq!(partial_path(file), Path::new("/a/b.nettrace.partial"));
+        assert_eq!([&partial_path(file), file].map(finished_path), [file, file]);
         assert!(is_partial_file(&partial_path(file)) && !is_partial_file(file) && !is_partial_file(Path::new("/a/partial")));
     }
 

@@ -7,7 +7,7 @@ use super::pieces::Pieces;
 use super::recorded::{ReadError, RecordedFile};
 use crate::analysis::{RecordedCpuTime, SampledMethods};
 use crate::export::{Batch, SampleStream};
-use crate::model::Span;
+use crate::model::{Span, finished_path};
 use crate::nettrace::{Decoder, Ending, Limits, TraceHeader};
 
 /// Maximum distance between the starts of the two files, in nanoseconds: beyond it they belong to different recordings.
@@ -15,8 +15,7 @@ const MAX_START_DIFFERENCE_NS: u64 = 60_000_000_000;
 
 /// Path of the file with the samples of a recording, which may itself still be `.partial`.
 pub(super) fn cpu_file(recording: &Path) -> PathBuf {
-    let whole = recording.extension().filter(|extension| *extension == "partial").map(|_| recording.with_extension(""));
-    whole.as_deref().unwrap_or(recording).with_extension("cpu.nettrace")
+    finished_path(recording).with_extension("cpu.nettrace")
 }
 
 /// The sample file next to a recording.

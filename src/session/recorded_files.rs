@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::heap_file::heap_facts;
 use super::recorded::RecordedFile;
-use crate::model::{FileKind, TraceFile};
+use crate::model::{FileKind, TraceFile, finished_path};
 use crate::net::files;
 use crate::sorting::CompactSort;
 
@@ -21,10 +21,9 @@ pub fn recorded_files(known: &[PathBuf], folder: &Path) -> Vec<TraceFile> {
     let entries = fs::read_dir(folder).into_iter().flatten().take(MAX_ENTRIES).filter_map(Result::ok).map(|entry| entry.path());
     let is_recorded =
         |path: &PathBuf| path.extension().is_some_and(|extension| extension == "nettrace" || FileKind::of(path) == FileKind::Heap);
-    let is_incomplete = |path: &&PathBuf| path.to_string_lossy().ends_with(".nettrace.partial");
     let mut found: Vec<(_, PathBuf)> = known
         .iter()
-        .filter(|path| is_recorded(path) || is_incomplete(path))
+        .filter(|path| is_recorded(&finished_path(path)))
         .cloned()
         .chain(entries.filter(is_recorded))
         .filter_map(|path| {
