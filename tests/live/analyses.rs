@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use crate::requests::serve;
 use crate::support::runtimes;
-use crate::support::{Invocation, Signal, folder};
+use crate::support::{Invocation, folder};
+use crate::trace;
 
 #[test]
 fn file_and_live_analysis_agree() {
@@ -19,12 +20,7 @@ fn file_and_live_analysis_agree() {
         }
         program.carry_out("collect 5 2");
         program.carry_out("throw 4");
-        let [_, live] = [recording, recorded].map(|running| {
-            running.signal(Signal::INT);
-            let output = running.wait();
-            assert_eq!(output.code, 130, "{runtime}: {}", output.stderr);
-            output.stdout
-        });
+        let [_, live] = [recording, recorded].map(|running| running.interrupt().stdout);
         let live: Value = serde_json::from_str(&live).unwrap();
         let analyzed = |name: &str| Invocation::new([name, file, "--json"]).run().json();
         let (gc, exceptions, events) = (analyzed("gc"), analyzed("exceptions"), analyzed("events"));
@@ -57,12 +53,10 @@ fn log_messages_have_their_fields() {
     runtimes::each(runtimes::with("web"), |runtime| {
         let (server, url) = serve(runtime);
         let (mut client, place) = (runtime.program("fetch").start(), folder());
-        let (pid, file) = (server.pid().to_string(), place.path().join("a.nettrace"));
-        let recording = Invocation::new(["trace", &pid, "--profile", "logs", "-o", file.to_str().unwrap()]).start();
-        recording.wait_for_stderr("recording ");
+        let file = place.path().join("a.nettrace");
+        let recording = trace::start(&server, &file, &["--profile", "logs"]);
         client.carry_out(&format!("get 1 {url}/log/1"));
-        recording.signal(Signal::INT);
-        recording.wait();
+        recording.interrupt();
         let logs = Invocation::new(["logs", file.to_str().unwrap(), "-n", "500", "--json"]).run().json();
         let rows = logs["rows"].as_array().unwrap();
         let order = rows.iter().find(|row| row["logger"] == "Orders").unwrap_or_else(|| panic!("{runtime}: {logs:#}"));

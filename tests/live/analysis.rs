@@ -16,8 +16,8 @@ use tokio::task::JoinHandle;
 
 use crate::cpu::number;
 use crate::support::runtimes;
-use crate::support::{Invocation, Program, Signal, TIMEOUT, folder, poll};
-use crate::trace::wait_for_data;
+use crate::support::{Invocation, Program, TIMEOUT, folder, poll};
+use crate::trace;
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
@@ -140,12 +140,9 @@ fn sample_shares_match_time_spent() {
         let mut program = runtime.program("known").start();
         // Lets the methods reach their final tier.
         program.spend(1000);
-        let (place, pid) = (folder(), program.pid().to_string());
+        let place = folder();
         let file = place.path().join("a.nettrace");
-        let words = ["trace", &pid, "-o", file.to_str().unwrap(), "--profile", "dotnet-sampled-thread-time"];
-        let recording = Invocation::new(words).start();
-        wait_for_data(&recording, place.path());
-        assert!(program.answers());
+        let recording = trace::start(&program, &file, &["--profile", "dotnet-sampled-thread-time"]);
         let sampler = vec![provider(SAMPLER, 0, Level::Informational)];
         let watch = Watch::start(&program, sampler, Rundown::Default, Live::default()).await;
         // The sampling rate depends on the machine.
@@ -155,8 +152,7 @@ fn sample_shares_match_time_spent() {
             let times = program.spend(1000);
             spent.iter_mut().zip(times).for_each(|(sum, time)| *sum += time);
         }
-        recording.signal(Signal::INT);
-        assert_eq!(recording.wait().code, 130);
+        recording.interrupt();
         let report = Invocation::new(["report", file.to_str().unwrap(), "--inclusive", "-n", "1000", "--json"]).run().json();
         let total = |name: &str| {
             let method = report["methods"].as_array().unwrap().iter().find(|method| method["name"] == format!("Known.{name}"));

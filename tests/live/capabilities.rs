@@ -12,7 +12,7 @@ use dn_top::session::{WatchOptions, watch};
 use serde_json::{Value, json};
 
 use crate::support::runtimes::{self, Runtime};
-use crate::support::{Invocation, Output, Program, Signal, TIMEOUT, folder, poll};
+use crate::support::{Invocation, Output, Program, TIMEOUT, folder, poll};
 
 fn run(program: &Program, command: &str, arguments: &[&str]) -> Output {
     Invocation::new([&[command, &program.pid().to_string()], arguments].concat()).run()
@@ -23,8 +23,7 @@ fn assert_counters(program: &Program) {
     let running = Invocation::new(["counters", &program.pid().to_string(), "--format", "csv"]).start();
     let printed = poll(TIMEOUT, || running.stdout().contains("System.Runtime").then_some(()));
     assert!(printed.is_some(), "{}", running.stderr());
-    running.signal(Signal::INT);
-    assert_eq!(running.wait().code, 130);
+    running.interrupt();
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::cpu::number;
 use crate::support::runtimes;
 use crate::support::{Invocation, Program, Running, Signal, TIMEOUT, folder, gcdump, poll};
-use crate::trace::wait_for_data;
+use crate::trace;
 
 fn start(words: &[&str], program: &Program, more: &[&str]) -> Running {
     let pid = program.pid().to_string();
@@ -20,13 +20,10 @@ fn allocations_are_attributed_to_call_sites() {
         let mut program = runtime.program("known").start();
         let place = folder();
         let file = place.path().join("a.nettrace");
-        let recording = start(&["trace"], &program, &["-o", file.to_str().unwrap(), "--profile", "allocation"]);
-        wait_for_data(&recording, place.path());
-        assert!(program.answers());
+        let recording = trace::start(&program, &file, &["--profile", "allocation"]);
         program.carry_out("churn 300");
         program.carry_out("hold 200000");
-        recording.signal(Signal::INT);
-        assert_eq!(recording.wait().code, 130);
+        recording.interrupt();
         let found = Invocation::new(["allocations", file.to_str().unwrap(), "-n", "100", "--json"]).run().json();
         assert_allocated_in(&found, "System.Byte[]", &["Known.Churn(int)"], &runtime.to_string());
         // The constructor is inlined into its caller.
@@ -37,9 +34,7 @@ fn allocations_are_attributed_to_call_sites() {
         let running = start(&["allocations"], &program, &["--json"]);
         running.wait_for_stderr("recording ");
         program.carry_out("churn 1000");
-        running.signal(Signal::INT);
-        let output = running.wait();
-        assert_eq!(output.code, 130, "{}", output.stderr);
+        let output = running.interrupt();
         let found = serde_json::from_str(&output.stdout).unwrap();
         assert_allocated_in(&found, "System.Byte[]", &["Known.Churn(int)"], &runtime.to_string());
     });
@@ -188,9 +183,7 @@ fn second_counters_session_shares_limits_of_first() {
         assert!(poll(TIMEOUT, || (first.stdout().lines().count() > before).then_some(())).is_some(), "{}", first.stderr());
         // Ctrl-C keeps the counters received so far.
         for running in [first, second] {
-            running.signal(Signal::INT);
-            let output = running.wait();
-            assert_eq!(output.code, 130, "{}", output.stderr);
+            let output = running.interrupt();
             assert!(output.stdout.contains("42"));
             eprintln!("{}", output.stderr);
         }

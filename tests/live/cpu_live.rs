@@ -69,9 +69,7 @@ fn live_view_shows_current_hot_methods() {
         let running = Invocation::new(["cpu", &pid, "--live", "--json", "-n", "5", "-o", file.to_str().unwrap()]).start();
         let shown = poll(TIMEOUT * 2, || (running.stdout().lines().count() >= 4).then_some(()));
         assert!(shown.is_some(), "{runtime}: {} {}", running.stdout(), running.stderr());
-        running.signal(Signal::INT);
-        let output = running.wait();
-        assert_eq!(output.code, 130, "{runtime}: {}", output.stderr);
+        let output = running.interrupt();
         let mut documents: Vec<Value> = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let summary = documents.pop().unwrap();
         assert_eq!((&summary["type"], &summary["schema"]), (&json!("summary"), &json!(1)), "{runtime}: {summary}");

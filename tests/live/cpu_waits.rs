@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::cpu::{can_sample, number, profile};
 use crate::cpu_refusals::{start_bare, without_capabilities};
 use crate::support::runtimes;
-use crate::support::{Invocation, Signal, TIMEOUT, folder, poll};
+use crate::support::{Invocation, TIMEOUT, folder, poll};
 
 const DN_TOP: &str = env!("CARGO_BIN_EXE_dn-top");
 
@@ -31,9 +31,7 @@ fn stacks_show_what_threads_wait_for() {
         // A wait that began before the sampling has no stack.
         poll(TIMEOUT, || has_perf_event(sampling.pid()).then_some(())).unwrap_or_else(|| panic!("{}", sampling.stderr()));
         program.carry_out("convoy 5 4000");
-        sampling.signal(Signal::INT);
-        let output = sampling.wait();
-        assert_eq!(output.code, 130, "{runtime}: {}", output.stderr);
+        let output = sampling.interrupt();
         let profile: Value = serde_json::from_str(&output.stdout).unwrap();
         if profile["kernel_visible"] == false {
             return runtimes::skip("the kernel shows no stacks of its own");

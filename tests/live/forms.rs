@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::{BACK_TAB, CTRL_ENTER, DOWN, END, ENTER, ESC, TAB, ctrl};
-use crate::support::{Invocation, Program, Running, Screen, Signal, TIMEOUT, folder, is_recording, poll};
-use crate::trace::{assert_complete, stats};
+use crate::support::{Invocation, Program, Screen, Signal, TIMEOUT, folder, is_recording, poll};
+use crate::trace::{self, assert_complete, stats};
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
@@ -61,13 +61,9 @@ fn trace_form_records_same_as_command_line() {
 
         let place = folder();
         let file = place.path().join("a.nettrace");
-        let pid = program.pid().to_string();
-        let running = Invocation::new(["trace", &pid, "-o", file.to_str().unwrap(), "--provider", &provider, "--json"]).start();
-        wait_for_session(&running, &program);
+        let recording = trace::start(&program, &file, &["--provider", &provider]);
         program.carry_out("throw 7");
-        running.signal(Signal::INT);
-        let output = running.wait();
-        assert_complete(&file, &serde_json::from_str(&output.stdout).unwrap());
+        trace::stop(recording, &file);
         let line = stats(&file);
         for document in [&form, &line] {
             assert_eq!((count(document, RUNTIME, "ExceptionThrown"), &document["complete"]), (7, &true.into()), "{document}");
@@ -80,22 +76,14 @@ fn trace_form_records_same_as_command_line() {
     });
 }
 
-/// Waits until the session is open and delivers events. The files of flight recordings have other names than those of others.
-fn wait_for_session(running: &Running, program: &Program) {
-    running.wait_for_stderr("Ctrl-C stops it");
-    assert!(program.answers());
-}
-
 #[test]
 fn stop_on_event_text_stops_recording() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         let place = folder();
         let file = place.path().join("a.nettrace");
-        let (pid, stop_on) = (program.pid().to_string(), format!("{RUNTIME}/ExceptionThrown:number 3"));
-        let arguments = ["trace", &pid, "-o", file.to_str().unwrap(), "--clr-events", "exception", "--stop-on", &stop_on, "--json"];
-        let running = Invocation::new(arguments).start();
-        wait_for_session(&running, &program);
+        let stop_on = format!("{RUNTIME}/ExceptionThrown:number 3");
+        let running = trace::start(&program, &file, &["--clr-events", "exception", "--stop-on", &stop_on]);
         // Three with other messages, then one with this message.
         program.carry_out("throw 3");
         program.carry_out("throw 4");
@@ -114,11 +102,8 @@ fn stop_on_event_field_value_stops_recording() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         let place = folder();
-        let (pid, stop_on) = (program.pid().to_string(), format!("{RUNTIME}/GCEnd[Depth=2]"));
-        let file = place.path().join("a.nettrace");
-        let arguments = ["trace", &pid, "-o", file.to_str().unwrap(), "--clr-events", "gc", "--stop-on", &stop_on, "--json"];
-        let mut running = Invocation::new(arguments).start();
-        wait_for_session(&running, &program);
+        let stop_on = format!("{RUNTIME}/GCEnd[Depth=2]");
+        let mut running = trace::start(&program, &place.path().join("a.nettrace"), &["--clr-events", "gc", "--stop-on", &stop_on]);
         program.carry_out("collect 3 0");
         assert!(running.is_alive(), "{runtime}");
         program.carry_out("collect 1 2");
@@ -135,15 +120,9 @@ fn flight_recorder_keeps_newest_events() {
         let mut program = runtime.program("known").start();
         let place = folder();
         let file = place.path().join("a.nettrace");
-        let pid = program.pid().to_string();
-        let arguments = ["trace", &pid, "-o", file.to_str().unwrap(), "--clr-events", "exception", "--flight", "1MiB", "--json"];
-        let running = Invocation::new(arguments).start();
-        wait_for_session(&running, &program);
+        let recording = trace::start(&program, &file, &["--clr-events", "exception", "--flight", "1MiB"]);
         program.carry_out("throw 20000");
-        running.signal(Signal::INT);
-        let output = running.wait();
-        assert_eq!(output.code, 130, "{runtime}: {}", output.stderr);
-        let recorded = assert_complete(&file, &serde_json::from_str(&output.stdout).unwrap());
+        let recorded = trace::stop(recording, &file);
         assert!(recorded.stacks > 0 && recorded.rundown_events("MethodDCEnd") > 0, "{runtime}");
         let thrown = count(&stats(&file), RUNTIME, "ExceptionThrown");
         assert!((500..19_000).contains(&thrown), "{runtime}: {thrown}");
@@ -163,10 +142,7 @@ fn flight_recorder_segments_survive_kill() {
         let mut program = runtime.program("known").start();
         let place = folder();
         let file = place.path().join("a.nettrace");
-        let pid = program.pid().to_string();
-        let arguments = ["trace", &pid, "-o", file.to_str().unwrap(), "--clr-events", "exception", "--flight", "1MiB"];
-        let running = Invocation::new(arguments).start();
-        wait_for_session(&running, &program);
+        let running = trace::start(&program, &file, &["--clr-events", "exception", "--flight", "1MiB"]);
         program.carry_out("throw 20000");
         let segments = || {
             let files = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path());

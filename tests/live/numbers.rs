@@ -11,7 +11,7 @@ use dn_top::model::{Recording, RecordingAnalysis};
 use crate::recording_analysis::record;
 use crate::support::runtimes;
 use crate::support::{Invocation, Program, Running, Signal, TIMEOUT, folder, poll};
-use crate::trace::{stats, wait_for_data};
+use crate::trace::{self, stats};
 
 /// A row of `counters --format csv`.
 #[derive(Debug)]
@@ -178,8 +178,7 @@ fn shares_are_by_time_when_sampler_is_late() {
         let lines = program.carry_out("slow 6 2500");
         let spent: Vec<f64> =
             lines.iter().find_map(|line| line.strip_prefix("spent ")).unwrap().split(' ').map(|ms| ms.parse().unwrap()).collect();
-        recording.signal(Signal::INT);
-        assert_eq!(recording.wait().code, 130);
+        recording.interrupt();
         let report = Invocation::new(["report", file.to_str().unwrap(), "--inclusive", "-n", "1000", "--json"]).run().json();
         let of = |name: &str, field: &str| {
             let methods = report["methods"].as_array().unwrap();
@@ -196,13 +195,9 @@ fn shares_are_by_time_when_sampler_is_late() {
     }
 }
 
-/// Records samples of all threads; returns once events are received.
+/// Records samples of all threads.
 fn record_samples(program: &Program, file: &Path) -> Running {
-    let words = ["trace", &program.pid().to_string(), "-o", file.to_str().unwrap(), "--profile", "dotnet-sampled-thread-time"];
-    let recording = Invocation::new(words).start();
-    wait_for_data(&recording, file.parent().unwrap());
-    assert!(program.answers());
-    recording
+    trace::start(program, file, &["--profile", "dotnet-sampled-thread-time"])
 }
 
 /// The runtime writes at most 100 frames of a stack: callers beyond that seem not to run.
@@ -215,8 +210,7 @@ fn truncated_stacks_are_reported() {
             let file = place.path().join(format!("{depth}.nettrace"));
             let recording = record_samples(&program, &file);
             program.carry_out(&format!("deep {depth} 1500"));
-            recording.signal(Signal::INT);
-            assert_eq!(recording.wait().code, 130);
+            recording.interrupt();
             let words = ["report", file.to_str().unwrap(), "--inclusive", "-n", "1000"];
             let output = Invocation::new(words).run();
             assert_eq!(
@@ -251,16 +245,11 @@ fn a_profile_and_a_provider_are_merged() {
         let mut program = runtime.program("known").start();
         let place = folder();
         let file = place.path().join("a.nettrace");
-        let pid = program.pid().to_string();
         let provider = "Microsoft-Windows-DotNETRuntime:exception:error";
-        let words = ["trace", &pid, "-o", file.to_str().unwrap(), "--profile", "contention", "--provider", provider];
-        let recording = Invocation::new(words).start();
-        wait_for_data(&recording, place.path());
-        assert!(program.answers());
+        let recording = trace::start(&program, &file, &["--profile", "contention", "--provider", provider]);
         program.carry_out("contend 3");
         program.carry_out("throw 4");
-        recording.signal(Signal::INT);
-        let output = recording.wait();
+        let output = recording.interrupt();
         assert!(output.stderr.contains(&format!("{provider} and profile contention are merged")), "{runtime}: {}", output.stderr);
         let snapshot = read(&file).snapshot.clone();
         // The runtime's own threads may wait for locks too.
@@ -276,16 +265,11 @@ fn events_of_the_runtime_have_names() {
         let mut program = runtime.program("known").start();
         let place = folder();
         let file = place.path().join("a.nettrace");
-        let pid = program.pid().to_string();
         let providers = ["Microsoft-Windows-DotNETRuntimePrivate:0xffffffffffffffff:5", "Microsoft-Windows-DotNETRuntime:1:5"];
-        let words = ["trace", &pid, "-o", file.to_str().unwrap(), "--provider", providers[0], "--provider", providers[1]];
-        let recording = Invocation::new(words).start();
-        wait_for_data(&recording, place.path());
-        assert!(program.answers());
+        let recording = trace::start(&program, &file, &["--provider", providers[0], "--provider", providers[1]]);
         program.carry_out("collect 2 2");
         program.carry_out("hold 1000");
-        recording.signal(Signal::INT);
-        assert_eq!(recording.wait().code, 130);
+        recording.interrupt();
         let stats = stats(&file);
         let counts = stats["counts"].as_array().unwrap();
         let named = |provider: &str| {

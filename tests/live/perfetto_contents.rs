@@ -5,22 +5,10 @@ use std::path::{Path, PathBuf};
 use dn_top::analysis::Layer;
 
 use crate::requests::serve;
-use crate::support::{Invocation, Program, Running, Signal, TIMEOUT, folder, poll, runtimes};
+use crate::support::{Invocation, TIMEOUT, folder, poll, runtimes};
+use crate::trace;
 use crate::trace_contents::{analyzed, assert_calls, assert_contents};
 use crate::trace_processor::Engine;
-
-fn record(program: &Program, file: &Path, options: &[&str]) -> Running {
-    let pid = program.pid().to_string();
-    let recording = Invocation::new([&["trace", &pid, "-o", file.to_str().unwrap()][..], options].concat()).start();
-    recording.wait_for_stderr("recording process");
-    assert!(program.answers());
-    recording
-}
-
-fn stop(recording: Running) {
-    recording.signal(Signal::INT);
-    assert_eq!(recording.wait().code, 130);
-}
 
 fn export(file: &Path, options: &[&str]) -> PathBuf {
     let trace = file.with_extension(format!("{}trace", options.concat()));
@@ -39,7 +27,7 @@ fn requests_have_lanes_and_flows_to_their_events() {
         let mut clients = [0; 3].map(|_| runtime.program("fetch").start());
         clients.iter_mut().for_each(|client| drop(client.carry_out(&format!("get 1 {url}/warm"))));
         let file = place.path().join(format!("{}.nettrace", runtime.version));
-        let recording = record(&server, &file, &["--profile", "http", "--profile", "exceptions"]);
+        let recording = trace::start(&server, &file, &["--profile", "http", "--profile", "exceptions"]);
         // Three concurrent requests.
         clients.iter_mut().for_each(|client| client.command(&format!("get 1 {url}/slow/2000")));
         for client in &clients {
@@ -47,7 +35,7 @@ fn requests_have_lanes_and_flows_to_their_events() {
         }
         clients[0].carry_out(&format!("get 4 {url}/throw"));
         clients[0].carry_out(&format!("get 20 {url}/a"));
-        stop(recording);
+        recording.interrupt();
         let trace = export(&file, &["--flows"]);
         engine.assert_no_errors(&trace, "");
         assert_contents(&engine, &trace, &file);
@@ -74,9 +62,9 @@ fn requests_have_lanes_and_flows_to_their_events() {
         assert_eq!(connected(kestrel, "o.category = 'exception'"), 4, "{runtime}: requests and the exceptions thrown in them");
         // A separate recording, as log messages would be placed between the connected slices.
         let file = file.with_extension("logs.nettrace");
-        let recording = record(&server, &file, &["--profile", "logs"]);
+        let recording = trace::start(&server, &file, &["--profile", "logs"]);
         clients[0].carry_out(&format!("get 3 {url}/log/20"));
-        stop(recording);
+        recording.interrupt();
         let found = assert_contents(&engine, &export(&file, &[]), &file);
         assert!(found["log messages"] > 3, "{runtime}: {found:?}");
     });
@@ -92,11 +80,11 @@ fn runtime_activity_is_on_tracks() {
         let options = profiles.iter().flat_map(|profile| ["--profile", profile]).collect::<Vec<_>>();
         let mut of_attempt = |attempt: u32| {
             let file = place.path().join(format!("{}-{attempt}.nettrace", runtime.version));
-            let recording = record(&program, &file, &options);
+            let recording = trace::start(&program, &file, &options);
             for command in ["induce 5 10", "hold 100000", "background 3", "compile 200", "occupy 4 700", "spend 500"] {
                 program.carry_out(command);
             }
-            stop(recording);
+            recording.interrupt();
             let found = assert_contents(&engine, &export(&file, &[]), &file);
             (file, found)
         };
@@ -125,7 +113,8 @@ fn counters_and_meters_have_published_values() {
         let mut program = runtime.program("meters").start();
         let file = place.path().join(format!("{}.nettrace", runtime.version));
         let meters = "System.Diagnostics.Metrics:2:4:SessionId=a;Metrics=DnTop.Told,DnTop.Meter;RefreshInterval=1;MaxTimeSeries=100;MaxHistograms=10";
-        let recording = record(&program, &file, &["--provider", "System.Runtime:0:4:EventCounterIntervalSec=1", "--provider", meters]);
+        let recording =
+            trace::start(&program, &file, &["--provider", "System.Runtime:0:4:EventCounterIntervalSec=1", "--provider", meters]);
         // Values are written to the file once the interval is over: those of EventCounters, and those of meters.
         let written = || {
             let size = || file.with_extension("nettrace.partial").metadata().unwrap().len();
@@ -137,7 +126,7 @@ fn counters_and_meters_have_published_values() {
             written();
         }
         written();
-        stop(recording);
+        recording.interrupt();
         let trace = export(&file, &[]);
         let found = assert_contents(&engine, &trace, &file);
         assert!(found["counter values"] > 20, "{runtime}: {found:?}");

@@ -10,29 +10,16 @@ use serde_json::{Map, Value, json};
 
 use crate::requests::serve;
 use crate::support::runtimes::{self, Runtime};
-use crate::support::{Invocation, Program, Running, Signal, TIMEOUT, folder, poll};
-use crate::trace::wait_for_data;
+use crate::support::{Invocation, Program, Running, TIMEOUT, folder, poll};
+use crate::trace;
 use crate::{figures, reader};
 
 /// Environment variable with the folder of `teoracle.dll`, a program that prints TraceEvent's results as JSON.
 const TRACE_EVENT: &str = "DN_TOP_TRACEEVENT";
 
-/// Starts a recording, which receives every event from the return of this function.
 fn record(program: &Program, place: &Path, name: &str, arguments: &[&str]) -> (Running, PathBuf) {
-    let folder = place.join(name);
-    fs::create_dir(&folder).unwrap();
-    let (pid, file) = (program.pid().to_string(), folder.join("a.nettrace"));
-    let recording = Invocation::new([&["trace", &pid, "-o", file.to_str().unwrap()], arguments].concat()).start();
-    wait_for_data(&recording, &folder);
-    // The session delivers events before the runtime handles the next request.
-    assert!(program.answers());
-    (recording, file)
-}
-
-fn stop(recording: Running) {
-    recording.signal(Signal::INT);
-    let output = recording.wait();
-    assert_eq!(output.code, 130, "{}", output.stderr);
+    let file = place.join(name).with_extension("nettrace");
+    (trace::start(program, &file, arguments), file)
 }
 
 /// Locks, collections, exceptions, the thread pool, deep stacks, and threads that exit.
@@ -56,7 +43,7 @@ fn known(runtime: &Runtime, place: &Path) -> PathBuf {
     ] {
         program.carry_out(command);
     }
-    stop(recording);
+    recording.interrupt();
     file
 }
 
@@ -68,8 +55,8 @@ fn web(runtime: &Runtime, place: &Path) -> Vec<PathBuf> {
     for path in [format!("{url}/a"), format!("{url}/throw"), "http://127.0.0.1:1/none".to_owned()] {
         client.carry_out(&format!("get 5 {path}"));
     }
-    let stopped = |(recording, file)| {
-        stop(recording);
+    let stopped = |(recording, file): (Running, PathBuf)| {
+        recording.interrupt();
         file
     };
     recordings.map(stopped).into()
@@ -84,7 +71,7 @@ fn meters(runtime: &Runtime, place: &Path) -> PathBuf {
         record(&program, place, "meters", &["--provider", "System.Runtime:0:4:EventCounterIntervalSec=1", "--provider", meters]);
     let partial = file.with_extension("nettrace.partial");
     poll(TIMEOUT, || (fs::metadata(&partial).ok()?.len() > 20_000).then_some(())).unwrap();
-    stop(recording);
+    recording.interrupt();
     file
 }
 

@@ -1,12 +1,11 @@
 //! HTTP requests between a real web server and a real client.
 
-use std::path::PathBuf;
-
 use dn_top::analysis::ActivitySnapshot;
 
 use crate::numbers::read;
 use crate::support::runtimes::{self, Runtime};
-use crate::support::{Invocation, Program, Signal, folder};
+use crate::support::{Invocation, Program, folder};
+use crate::trace;
 
 /// Starts the web server, and returns its URL.
 pub(crate) fn serve(runtime: &Runtime) -> (Program, String) {
@@ -24,15 +23,11 @@ fn status_is_known_if_logs_are_recorded_as_well() {
         let mut client = runtime.program("fetch").start();
         let place = folder();
         let file = place.path().join("a.nettrace");
-        let words = ["trace", &server.pid().to_string(), "-o", file.to_str().unwrap(), "--profile", "http", "--profile", "logs"];
-        let recording = Invocation::new(words).start();
-        recording.wait_for_stderr("recording process");
-        assert!(server.answers());
+        let recording = trace::start(&server, &file, &["--profile", "http", "--profile", "logs"]);
         for command in [format!("get 3 {url}/orders/0"), format!("get 2 {url}/throw")] {
             client.carry_out(&command);
         }
-        recording.signal(Signal::INT);
-        assert_eq!(recording.wait().code, 130);
+        recording.interrupt();
         let found = Invocation::new(["http".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
         let statuses = |request: &str| {
             let route = found["routes"].as_array().unwrap().iter().find(|route| route["request"] == request);
@@ -51,14 +46,8 @@ fn requests_are_counted_once_with_their_status() {
         let mut client = runtime.program("fetch").start();
         let place = folder();
         let files = ["server", "client"].map(|name| place.path().join(name));
-        let record = |(program, file): (&Program, &PathBuf)| {
-            let words = ["trace", &program.pid().to_string(), "-o", file.to_str().unwrap(), "--profile", "http"];
-            let recording = Invocation::new(words).start();
-            recording.wait_for_stderr("recording process");
-            assert!(program.answers());
-            recording
-        };
-        let recordings = [&server, &client].into_iter().zip(&files).map(record).collect::<Vec<_>>();
+        let recordings =
+            [(&server, &files[0]), (&client, &files[1])].map(|(program, file)| trace::start(program, file, &["--profile", "http"]));
         for (command, says) in [
             (format!("get 20 {url}/a?x=1"), "status 200"),
             (format!("get 5 {url}/status/404"), "status 404"),
@@ -72,10 +61,7 @@ fn requests_are_counted_once_with_their_status() {
         ] {
             assert_eq!(client.carry_out(&command).last().map(String::as_str), Some(says), "{runtime}: {command}");
         }
-        for recording in recordings {
-            recording.signal(Signal::INT);
-            assert_eq!(recording.wait().code, 130);
-        }
+        recordings.into_iter().for_each(|recording| drop(recording.interrupt()));
         let routes = Invocation::new(["http".as_ref(), files[0].as_os_str(), "--json".as_ref()]).run().json()["routes"].clone();
         let orders = routes.as_array().unwrap().iter().find(|route| route["request"] == "GET /orders/{id}");
         let orders = orders.unwrap_or_else(|| panic!("{runtime}: {routes:#}"));

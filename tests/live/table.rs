@@ -181,9 +181,7 @@ fn traced(subject: &Subject<'_>) {
     // Until Ctrl-C, with the default file name.
     let running = Invocation::new(["trace", &subject.pid(), "--json"]).current_dir(place.path()).start();
     let partial = trace::wait_for_data(&running, place.path());
-    running.signal(Signal::INT);
-    let output = running.wait();
-    assert_eq!(output.code, 130, "{}", output.stderr);
+    let output = running.interrupt();
     let result: Value = serde_json::from_str(&output.stdout).unwrap();
     let file = place.path().join(result["file"].as_str().unwrap());
     assert_eq!(partial.to_str().unwrap(), format!("{}.partial", file.display()));

@@ -70,10 +70,9 @@ pub(crate) fn wait_for_data(running: &Running, place: &Path) -> PathBuf {
     poll(TIMEOUT, partial).unwrap_or_else(|| panic!("nothing is recorded: {}", running.stderr()))
 }
 
-/// Waits until a recording receives every event. A runtime sends the header first and then delivers events, both before it handles the next
-/// request.
-fn wait_for_session(running: &Running, place: &Path, program: &Program) {
-    wait_for_data(running, place);
+/// Waits until a recording receives every event: a runtime delivers the events of a session before it handles the next request.
+pub(crate) fn wait_for_session(recording: &Running, program: &Program) {
+    recording.wait_for_stderr("Ctrl-C stops it");
     assert!(program.answers());
 }
 
@@ -82,17 +81,25 @@ fn trace(program: &Program, file: &Path, arguments: &[&str]) -> Invocation {
     Invocation::new([&["trace", &pid, "-o", file.to_str().unwrap(), "--json"], arguments].concat())
 }
 
+/// Starts a recording, which receives every event from the return of this function.
+pub(crate) fn start(program: &Program, file: &Path, arguments: &[&str]) -> Running {
+    let recording = trace(program, file, arguments).start();
+    wait_for_session(&recording, program);
+    recording
+}
+
+/// Stops a recording, and checks its file.
+pub(crate) fn stop(recording: Running, file: &Path) -> Recorded {
+    assert_complete(file, &serde_json::from_str(&recording.interrupt().stdout).unwrap())
+}
+
 /// Records while `known` carries out a command, until Ctrl-C.
 fn record(program: &mut Program, arguments: &[&str], command: &str) -> Recorded {
     let place = folder();
     let file = place.path().join("a.nettrace");
-    let running = trace(program, &file, arguments).start();
-    wait_for_session(&running, place.path(), program);
+    let recording = start(program, &file, arguments);
     program.carry_out(command);
-    running.signal(Signal::INT);
-    let output = running.wait();
-    assert_eq!(output.code, 130, "{}", output.stderr);
-    assert_complete(&file, &serde_json::from_str(&output.stdout).unwrap())
+    stop(recording, &file)
 }
 
 #[test]
@@ -165,19 +172,15 @@ fn max_size_stops_recording() {
 fn concurrent_recordings_of_one_process_are_independent() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
-        let places = [folder(), folder(), folder()];
-        let files = places.each_ref().map(|place| place.path().join("a.nettrace"));
+        let place = folder();
+        let files = ["a", "b", "c"].map(|name| place.path().join(name).with_extension("nettrace"));
         let provider = format!("{RUNTIME}:0x8000:2");
-        let running = files.each_ref().map(|file| trace(&program, file, &["--provider", &provider]).start());
-        for (place, running) in places.iter().zip(&running) {
-            wait_for_session(running, place.path(), &program);
-        }
+        let recordings = files.each_ref().map(|file| trace(&program, file, &["--provider", &provider]).start());
+        recordings.iter().for_each(|recording| wait_for_session(recording, &program));
         // Each continues after the earlier ones have ended.
-        for ((file, running), thrown) in files.iter().zip(running).zip([3, 6, 9]) {
+        for ((file, recording), thrown) in files.iter().zip(recordings).zip([3, 6, 9]) {
             program.carry_out("throw 3");
-            running.signal(Signal::INT);
-            let result = serde_json::from_str(&running.wait().stdout).unwrap();
-            assert_eq!(assert_complete(file, &result).runtime_events("ExceptionThrown"), thrown);
+            assert_eq!(stop(recording, file).runtime_events("ExceptionThrown"), thrown);
         }
         assert!(program.is_alive() && program.answers());
     });
@@ -208,7 +211,7 @@ fn exited_target_is_recorded_up_to_its_exit() {
 fn recorded_until(program: &mut Program, end: impl Fn(&mut Program)) -> (Output, tempfile::TempDir) {
     let place = folder();
     let running = Invocation::new(["trace", &program.pid().to_string(), "--json"]).current_dir(place.path()).start();
-    wait_for_session(&running, place.path(), program);
+    wait_for_session(&running, program);
     end(program);
     (running.wait(), place)
 }
@@ -256,9 +259,7 @@ fn only_requested_event_ids_are_recorded() {
             poll(Duration::from_secs(2), collected)
         };
         (0..15).find_map(forced).unwrap();
-        running.signal(Signal::INT);
-        let output = running.wait();
-        let recorded = assert_complete(&file, &serde_json::from_str(&output.stdout).unwrap());
+        let recorded = stop(running, &file);
         let ids: Vec<_> = recorded.counts.iter().filter(|count| count.provider == RUNTIME).map(|count| count.event_id).collect();
         assert!(ids.iter().all(|id| [1, 2].contains(id)) && ids.len() == 2, "{recorded:#?}");
     });

@@ -174,6 +174,15 @@ impl Running {
         assert!(poll(TIMEOUT, || self.stderr().contains(text).then_some(())).is_some(), "no {text:?}: {}", self.stderr());
     }
 
+    /// Stops dn-top as Ctrl-C does.
+    #[track_caller]
+    pub(crate) fn interrupt(self) -> Output {
+        self.signal(Signal::INT);
+        let output = self.wait();
+        assert_eq!(output.code, 130, "{}", output.stderr);
+        output
+    }
+
     /// Waits for it to exit.
     pub(crate) fn wait(mut self) -> Output {
         let status = poll(TIMEOUT, || self.child.try_wait().unwrap());
