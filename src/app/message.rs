@@ -142,7 +142,7 @@ pub enum Msg {
         /// The process's counters. Text in them is not sanitized.
         counters: Arc<CountersSnapshot>,
         /// What the system shows about the process.
-        usage: ProcessUse,
+        usage: Box<ProcessUse>,
     },
     WatchEnded {
         ticket: Ticket,

@@ -13,8 +13,8 @@ use crate::analysis::{
 use crate::app::{AutoWatch, Effect, Msg, Now, Options, Overlay, Pick, State, Ticket, WalkedHeap, update};
 use crate::ipc::RuntimeVersion;
 use crate::model::{
-    Contact, Environment, EnvironmentSource, FileContents, FileKind, Phase, Process, ProcessKey, ProcessUse, Rate, Recording,
-    RecordingAnalysis, RecordingId, RunState, TraceFile, Trouble, Usage, Variable,
+    Contact, Environment, EnvironmentSource, FileContents, FileKind, Phase, Process, ProcessKey, Rate, Recording, RecordingAnalysis,
+    RecordingId, RunState, TraceFile, Trouble, Usage, Variable,
 };
 
 /// 2026-11-21, 08:30:21 UTC.
@@ -299,7 +299,7 @@ impl TestApp {
 
     /// Sends counters of a watched process.
     pub(crate) fn count(&mut self, ticket: Ticket, counters: impl Into<Arc<CountersSnapshot>>) {
-        self.send(Msg::WatchReport { ticket, counters: counters.into(), usage: ProcessUse::default() });
+        self.send(Msg::WatchReport { ticket, counters: counters.into(), usage: Box::default() });
     }
 
     /// Returns the labels and texts of the copy menu.

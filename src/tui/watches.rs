@@ -37,7 +37,7 @@ impl Watches {
         self.tasks.spawn(boxed(async move {
             // The receiver is gone once the dashboard has quit.
             let send = async |msg| drop(inbox.send(msg).await);
-            let publish = |counters, usage| send(Msg::WatchReport { ticket, counters: Arc::new(counters), usage });
+            let publish = |counters, usage| send(Msg::WatchReport { ticket, counters: Arc::new(counters), usage: Box::new(usage) });
             let trouble = session::watch(&client, &watch, stopped, publish).await.err().map(Into::into);
             send(Msg::WatchEnded { ticket, trouble }).await;
         }));

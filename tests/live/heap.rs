@@ -161,6 +161,7 @@ fn heap_names_pending_async_methods() {
         assert_eq!(json!([first["name"], first["calls"], heap["semaphore_waits"]]), json!(["Known.Suspend", 23, 23]), "{runtime}");
         let mut screen = dashboard(Invocation::new(["--watch", "never"]), runtime.name_of("known"), &program);
         walk(&screen, "pending async methods: 23 Known.Suspend; 23 waits for a SemaphoreSlim");
-        screen.quit();
+        screen.keys("qq");
+        assert!(screen.wait_exit().success(), "{runtime}");
     });
 }

@@ -192,7 +192,7 @@ fn cpu_limit_is_listed_in_the_overview() {
     app.send(Msg::WatchReport {
         ticket,
         counters: published(61.0, 4e6, 1.0, 0.0, 0.0),
-        usage: ProcessUse { cpu: Some(cpu), ..ProcessUse::default() },
+        usage: Box::new(ProcessUse { cpu: Some(cpu), ..ProcessUse::default() }),
     });
     assert!(facts(&app).iter().any(|fact| (fact.label, fact.value.as_str()) == ("CPU limit", "0.5 CPUs")));
 }
