@@ -40,8 +40,7 @@ const RECORDED: &str = "Kernel: scheduling is recorded";
 
 #[test]
 fn scheduling_and_events_are_in_one_file() {
-    each(|runtime| {
-        let Some(mut traced) = Traced::start() else { return };
+    each(|runtime, mut traced| {
         if !traced.with_probes() {
             return runtimes::skip("the kernel's tracing cannot be had here");
         }
@@ -73,8 +72,7 @@ fn scheduling_and_events_are_in_one_file() {
 
 #[test]
 fn end_of_kernel_tracing_is_reported() {
-    each(|runtime| {
-        let Some(mut traced) = Traced::start() else { return };
+    each(|runtime, mut traced| {
         if !traced.with_probes() {
             return runtimes::skip("the kernel's tracing cannot be had here");
         }
@@ -96,8 +94,7 @@ fn end_of_kernel_tracing_is_reported() {
 
 #[test]
 fn a_program_is_recorded_from_its_start() {
-    each(|runtime| {
-        let Some(mut traced) = Traced::start() else { return };
+    each(|runtime, mut traced| {
         let with_kernel = traced.with_probes();
         let file = traced.place().join("run.perfetto-trace");
         let program = runtime.program("known");
@@ -121,8 +118,7 @@ fn a_program_is_recorded_from_its_start() {
 
 #[test]
 fn samples_have_method_names_with_kernel_events() {
-    each(|runtime| {
-        let Some(mut traced) = Traced::start() else { return };
+    each(|runtime, mut traced| {
         let with_kernel = traced.with_probes();
         let mut program = runtime.program("known").start();
         let file = traced.place().join("samples.perfetto-trace");
@@ -137,8 +133,7 @@ fn samples_have_method_names_with_kernel_events() {
 
 #[test]
 fn killed_recording_is_readable_and_session_is_closed() {
-    each(|runtime| {
-        let Some(mut traced) = Traced::start() else { return };
+    each(|runtime, mut traced| {
         let with_kernel = traced.with_probes();
         let mut program = runtime.program("known").start();
         let file = traced.place().join("killed.perfetto-trace");
@@ -167,8 +162,7 @@ fn killed_recording_is_readable_and_session_is_closed() {
 
 #[test]
 fn missing_kernel_data_is_reported_and_runtime_recorded() {
-    each(|runtime| {
-        let Some(traced) = Traced::start() else { return };
+    each(|runtime, traced| {
         let mut program = runtime.program("known").start();
         let file = traced.place().join("alone.perfetto-trace");
         let running = trace(&traced, &program, &file, &["--clr-events", "exception"]);
@@ -185,8 +179,7 @@ fn missing_kernel_data_is_reported_and_runtime_recorded() {
 
 #[test]
 fn recorded_data_survives_killed_target_or_service() {
-    each(|runtime| {
-        let Some(mut traced) = Traced::start() else { return };
+    each(|runtime, mut traced| {
         let mut program = runtime.program("known").start();
         let file = traced.place().join("service.perfetto-trace");
         let running = trace(&traced, &program, &file, &["--clr-events", "exception"]);
@@ -234,8 +227,7 @@ fn missing_service_is_reported_and_leaves_no_file() {
 
 #[test]
 fn dashboard_form_records_kernel_and_runtime() {
-    each(|runtime| {
-        let Some(mut traced) = Traced::start() else { return };
+    each(|runtime, mut traced| {
         let with_kernel = traced.with_probes();
         let mut program = runtime.program("known").start();
         let screen = traced.dn_top(&["--filter", &program.pid().to_string()]).screen(120, 40);

@@ -13,12 +13,11 @@ use crate::support::runtimes;
 use crate::support::screen::{ENTER, ESC};
 use crate::support::{Program, Running, Signal, TIMEOUT, cpu_time, poll, send};
 use crate::trace_processor::assert_known_fields;
-use crate::tracing_service::{EXCEPTIONS, NAMED_SAMPLES, Traced, began, buffer, each, ended, sockets, source};
+use crate::tracing_service::{EXCEPTIONS, NAMED_SAMPLES, Traced, began, configuration, each, ended, sockets};
 
 #[test]
 fn kernel_and_runtime_are_in_one_trace() {
-    each(|runtime| {
-        let Some(mut traced) = Traced::start() else { return };
+    each(|runtime, mut traced| {
         let with_kernel = traced.with_probes();
         let mut program = runtime.program("known").start();
         let pid = program.pid();
@@ -29,7 +28,7 @@ fn kernel_and_runtime_are_in_one_trace() {
         assert_eq!((&served["pid"], &served["data_sources"]), (&serde_json::json!(running.pid()), &serde_json::json!(["dotnet"])));
         assert!(state["version"].as_str().unwrap().contains("56"), "{state}");
         // Without samples, as sampling stops the thread each time.
-        let mut config = buffer(65_536) + &source("clr-events=gc+exception") + "duration_ms: 60000\n";
+        let mut config = configuration(65_536, "clr-events=gc+exception");
         if with_kernel {
             config += "buffers { size_kb: 65536 }\n";
             config += "data_sources { config { name: \"linux.ftrace\" target_buffer: 1 ftrace_config { ftrace_events: \"sched/sched_switch\" } } }\n";
@@ -47,7 +46,7 @@ fn kernel_and_runtime_are_in_one_trace() {
             runtimes::skip("the kernel's tracing cannot be had here, so that its half of the trace is not looked at");
         }
         // Methods have names, although the names are written last.
-        let (recording, file) = traced.record("samples", &(buffer(65_536) + &source("") + "duration_ms: 60000\n"));
+        let (recording, file) = traced.record("samples", &configuration(65_536, ""));
         began(&running, 2);
         program.carry_out("spend 500");
         traced.finish(recording, &file);
@@ -59,11 +58,10 @@ fn kernel_and_runtime_are_in_one_trace() {
 
 #[test]
 fn serving_survives_stopped_and_restarted_service() {
-    each(|runtime| {
-        let Some(mut traced) = Traced::start() else { return };
+    each(|runtime, mut traced| {
         let mut program = runtime.program("known").start();
         let running = traced.serve(&[&program.pid().to_string()]);
-        let config = buffer(65_536) + &source("") + "duration_ms: 60000\n";
+        let config = configuration(65_536, "");
         // A stopped service reads nothing, does not block the program, and afterwards receives the buffered data.
         let (recording, file) = traced.record("stopped", &config);
         began(&running, 1);
@@ -91,11 +89,10 @@ fn serving_survives_stopped_and_restarted_service() {
 
 #[test]
 fn killed_target_is_reported_in_trace() {
-    each(|runtime| {
-        let Some(traced) = Traced::start() else { return };
+    each(|runtime, traced| {
         let mut program: Program = runtime.program("known").start();
         let running = traced.serve(&[&program.pid().to_string()]);
-        let (recording, file) = traced.record("killed", &(buffer(65_536) + &source("") + "duration_ms: 60000\n"));
+        let (recording, file) = traced.record("killed", &configuration(65_536, ""));
         began(&running, 1);
         program.carry_out("throw 3");
         // Its exceptions are sent ten times a second.
@@ -111,11 +108,10 @@ fn killed_target_is_reported_in_trace() {
 
 #[test]
 fn concurrent_recordings_have_separate_configurations() {
-    each(|runtime| {
-        let Some(traced) = Traced::start() else { return };
+    each(|runtime, traced| {
         let mut program = runtime.program("known").start();
         let running = traced.serve(&[&program.pid().to_string()]);
-        let config = |text: &str| buffer(65_536) + &source(text) + "duration_ms: 60000\n";
+        let config = |text: &str| configuration(65_536, text);
         let (first, with) = traced.record("exceptions", &config("clr-events=exception"));
         let (second, without) = traced.record("collections", &config("clr-events=gc"));
         began(&running, 2);
@@ -140,12 +136,11 @@ fn concurrent_recordings_have_separate_configurations() {
 /// S8, M8: a ring buffer that holds only part of the recording, and the minimum of shared memory.
 #[test]
 fn overwritten_ring_buffer_is_readable() {
-    each(|runtime| {
-        let Some(traced) = Traced::start() else { return };
+    each(|runtime, traced| {
         let mut program = runtime.program("known").start();
         let running = traced.serve(&[&program.pid().to_string()]);
         let small = "producers { producer_name: \"dn-top\" shm_size_kb: 64 page_size_kb: 4 }\n";
-        let config = buffer(256) + &source("") + small + "duration_ms: 60000\nincremental_state_config { clear_period_ms: 200 }\n";
+        let config = configuration(256, "") + small + "incremental_state_config { clear_period_ms: 200 }\n";
         let (recording, file) = traced.record("ring", &config);
         began(&running, 1);
         program.carry_out("spend 1000");
@@ -164,12 +159,11 @@ fn overwritten_ring_buffer_is_readable() {
 /// place in the trace.
 #[test]
 fn unaccepted_packets_are_dropped_and_counted() {
-    each(|runtime| {
-        let Some(traced) = Traced::start() else { return };
+    each(|runtime, traced| {
         let mut program = runtime.program("known").start();
         let running = traced.serve(&[&program.pid().to_string()]);
         let small = "producers { producer_name: \"dn-top\" shm_size_kb: 64 page_size_kb: 4 }\n";
-        let config = buffer(131_072) + &source("clr-events=exception") + small + "duration_ms: 120000\n";
+        let config = configuration(131_072, "clr-events=exception") + small;
         let (recording, file) = traced.record("lost", &config);
         began(&running, 1);
         program.carry_out("throw 5");
@@ -210,8 +204,7 @@ fn wait_until_idle(running: &Running) {
 /// Nothing is left behind when dn-top is killed: neither its data source in the service nor its session in the target.
 #[test]
 fn killed_dn_top_leaves_nothing_behind() {
-    each(|runtime| {
-        let Some(traced) = Traced::start() else { return };
+    each(|runtime, traced| {
         let mut program = runtime.program("known").start();
         let mut running = traced.serve(&[&program.pid().to_string()]);
         let sockets_of = |pid: u32| {
@@ -220,7 +213,7 @@ fn killed_dn_top_leaves_nothing_behind() {
             files.filter(|file| file.as_ref().is_ok_and(is_socket)).count()
         };
         let before = sockets_of(program.pid());
-        let (recording, file) = traced.record("killed", &(buffer(65_536) + &source("clr-events=exception") + "duration_ms: 60000\n"));
+        let (recording, file) = traced.record("killed", &configuration(65_536, "clr-events=exception"));
         began(&running, 1);
         assert!(sockets_of(program.pid()) > before);
         program.carry_out("throw 3");
@@ -246,8 +239,7 @@ fn killed_dn_top_leaves_nothing_behind() {
 /// The dashboard serves as `perfetto serve` does, and shows the state in its first line.
 #[test]
 fn dashboard_serves_perfetto_sessions() {
-    each(|runtime| {
-        let Some(traced) = Traced::start() else { return };
+    each(|runtime, traced| {
         let mut program = runtime.program("known").start();
         let start = |arguments: &[&str]| traced.dn_top(arguments).screen(120, 40);
         let refused = start(&["--readonly"]);
@@ -259,7 +251,7 @@ fn dashboard_serves_perfetto_sessions() {
         screen.keys(&format!("K{}\t\t\x1b[C", program.pid()));
         screen.keys(ENTER);
         screen.wait_for("Perfetto: 0 sessions");
-        let config = buffer(65_536) + &source("clr-events=exception") + "duration_ms: 60000\n";
+        let config = configuration(65_536, "clr-events=exception");
         let (recording, file) = traced.record("served", &config);
         screen.wait_for("Perfetto: 1 session");
         program.carry_out("throw 3");
@@ -272,7 +264,7 @@ fn dashboard_serves_perfetto_sessions() {
         traced.assert_no_errors(&file);
         assert_eq!(traced.number(&file, EXCEPTIONS), 3.0);
         // If dn-top quits during a session, the session is finished properly: methods have names.
-        let (recording, file) = traced.record("left", &(buffer(65_536) + &source("") + "duration_ms: 60000\n"));
+        let (recording, file) = traced.record("left", &configuration(65_536, ""));
         screen.wait_for("Perfetto: 1 session");
         program.carry_out("spend 500");
         screen.quit();

@@ -169,12 +169,10 @@ pub(crate) fn sockets(place: &Path) -> [(&'static str, PathBuf); 2] {
     [("PERFETTO_PRODUCER_SOCK_NAME", place.join("producer")), ("PERFETTO_CONSUMER_SOCK_NAME", place.join("consumer"))]
 }
 
-pub(crate) fn buffer(size_kb: u32) -> String {
-    format!("buffers {{ size_kb: {size_kb} fill_policy: RING_BUFFER }}\n")
-}
-
-pub(crate) fn source(text: &str) -> String {
-    format!("data_sources {{ config {{ name: \"dotnet\" legacy_config: \"{text}\" }} }}\n")
+/// Returns the configuration of a recording by dn-top's data source. The duration ends it if the test fails.
+pub(crate) fn configuration(buffer_kb: u32, text: &str) -> String {
+    let source = format!("data_sources {{ config {{ name: \"dotnet\" legacy_config: \"{text}\" }} }}\n");
+    format!("buffers {{ size_kb: {buffer_kb} fill_policy: RING_BUFFER }}\n{source}duration_ms: 120000\n")
 }
 
 /// Waits until dn-top has reported the start of this many recordings.
@@ -184,8 +182,12 @@ pub(crate) fn began(running: &Running, count: usize) {
 }
 
 /// Runs a check on .NET 9 and 10, each with a service of its own.
-pub(crate) fn each(check: impl Fn(&Runtime) + Sync) {
-    runtimes::each(runtimes::since(9, runtimes::with("known")), check);
+pub(crate) fn each(check: impl Fn(&Runtime, Traced) + Sync) {
+    runtimes::each(runtimes::since(9, runtimes::with("known")), |runtime| {
+        if let Some(traced) = Traced::start() {
+            check(runtime, traced);
+        }
+    });
 }
 
 /// Waits until a recording has ended by itself.
