@@ -18,7 +18,7 @@ fn has_perf_event(pid: u32) -> bool {
 /// Threads that contend for a lock while they are sampled: one holds it and sleeps, the others wait for it.
 #[test]
 fn stacks_show_what_threads_wait_for() {
-    runtimes::each_in_turn(runtimes::with_and_musl("known"), |runtime| {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         let pid = program.pid().to_string();
         let folder = folder();
@@ -112,7 +112,7 @@ fn events_show_lock_and_gc_waits_without_privileges() {
 /// Threads that never run while they are sampled, in every kind of wait: the place of their waits is read from their stacks.
 #[test]
 fn threads_blocked_before_sampling_have_stacks_and_no_cpu_time() {
-    runtimes::each_in_turn(runtimes::with_and_musl("known"), |runtime| {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.carry_out("wait-in 2");
         let Some((profile, _)) = profile(&program, &["--duration", "4s"]) else { return };
