@@ -190,8 +190,11 @@ async fn files_are_not_overwritten_and_links_not_followed() {
 async fn missing_output_folder_is_reported() {
     let test_bed = TestBed::new(healthy());
     let file = test_bed.file("no/such.nettrace");
-    test_bed.trace_into(&file).assert_refused(1, &format!("the folder {} does not exist", file.parent().unwrap().display()));
-    let output = test_bed.run(&["dump", "-o", file.with_extension("dmp").to_str().unwrap()]);
+    let missing = format!("the folder {} does not exist", file.parent().unwrap().display());
+    test_bed.trace_into(&file).assert_refused(1, &missing);
+    test_bed.run(&["dump", "-o", file.with_extension("dmp").to_str().unwrap()]).assert_refused(1, &missing);
+    // A folder in which nothing can be created.
+    let output = test_bed.run(&["dump", "-o", "/proc/such.dmp"]);
     assert_eq!((output.code, output.stdout.as_str()), (1, ""));
     assert!(output.stderr.contains("[createdump] ") && output.stderr.contains("E_FAIL (0x80004005)"), "{}", output.stderr);
     test_bed.assert_untouched();

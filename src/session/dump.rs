@@ -42,7 +42,7 @@ pub enum DumpError {
     #[error("{} exists already and a dump would overwrite it; choose another path", .0.display())]
     Exists(PathBuf),
     /// The folder of the path does not exist. The target would be paused in vain, so no request was sent.
-    #[error("{} does not exist{}; choose a folder that does{}", folder.display(), where_it_is(*.has_own_root), such_as(*.has_own_root))]
+    #[error("the folder {} does not exist{}; choose one that does{}", folder.display(), where_it_is(*.has_own_root), such_as(*.has_own_root))]
     NoFolder {
         /// The folder, as seen by the target.
         folder: PathBuf,

@@ -366,7 +366,7 @@ async fn dump_is_found_and_never_overwrites_a_file() {
     assert!(matches!(dump(&bench.client, &bench.process, &request(&path), |_| ()).await, Err(DumpError::Exists(_))));
     let missing = bench.dir.path().join("missing");
     let error = dump(&bench.client, &bench.process, &request(&missing.join("core")), |_| ()).await.unwrap_err();
-    assert_eq!(error.to_string(), format!("{} does not exist; choose a folder that does", missing.display()));
+    assert_eq!(error.to_string(), format!("the folder {} does not exist; choose one that does", missing.display()));
     let nowhere = dump(&bench.client, &bench.process, &request(Path::new("/proc/core")), |_| ()).await.unwrap_err();
     assert!(nowhere.to_string().contains("createdump"), "{nowhere}");
 }
