@@ -6,7 +6,7 @@ use crate::support::runtimes::{self, Runtime};
 use crate::support::{Program, Signal, poll};
 
 fn every() -> Vec<Runtime> {
-    runtimes::all().into_iter().chain(runtimes::single_files()).chain(runtimes::native_aot()).collect()
+    runtimes::all_and_single_files().into_iter().chain(runtimes::native_aot()).collect()
 }
 
 #[test]

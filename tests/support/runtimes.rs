@@ -205,9 +205,9 @@ pub(crate) fn all() -> Vec<Runtime> {
     [net31(), net8(), net9(), net10()].into_iter().flatten().collect()
 }
 
-/// The available single-file runtimes, .NET 8 and 10, and .NET 10 for musl.
+/// The available single-file runtimes, .NET 8 and 10.
 pub(crate) fn single_files() -> Vec<Runtime> {
-    [single_file_net8(), single_file_net10(), musl()].into_iter().flatten().collect()
+    [single_file_net8(), single_file_net10()].into_iter().flatten().collect()
 }
 
 /// One runtime of each version that can run this program of `tests/programs`.
@@ -229,9 +229,9 @@ pub(crate) fn with_and_musl(program: &str) -> Vec<Runtime> {
     with(program).into_iter().chain(musl()).collect()
 }
 
-/// One runtime of each version, and the single-file runtimes.
+/// One runtime of each version, the single-file runtimes, and the one for musl.
 pub(crate) fn all_and_single_files() -> Vec<Runtime> {
-    all().into_iter().chain(single_files()).collect()
+    all().into_iter().chain(single_files()).chain(musl()).collect()
 }
 
 /// Keeps runtimes of this major version and newer ones.
