@@ -41,7 +41,7 @@ pub enum DumpError {
     /// The path exists. The target would overwrite it, so no request was sent.
     #[error("{} exists already and a dump would overwrite it; choose another path", .0.display())]
     Exists(PathBuf),
-    /// The folder of the path does not exist. The target would be paused in vain, so no request was sent.
+    /// The folder of the path does not exist. A request would only pause the target, so none was sent.
     #[error("the folder {} does not exist{}; choose one that does{}", folder.display(), where_it_is(*.has_own_root), such_as(*.has_own_root))]
     NoFolder {
         /// The folder, as seen by the target.
