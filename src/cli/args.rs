@@ -16,12 +16,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::config::Settings;
 use crate::app::{AutoWatch, Columns, Sort};
 use crate::ipc::{DumpKind, PerfMapKind};
-use crate::model::TraceFormat;
+use crate::model::{Condition, TraceFormat};
 use crate::session::RESUME_ORPHANS;
 use crate::ui::Theme;
 
 pub(super) use analysis::{Analyze, CounterFormat, Counters, Diff, Frames, Heap, Report, Slow, recording};
-pub(super) use control::{Dump, Profiler, ProfilerLibrary, Switch};
+pub(super) use control::{Dump, Profiler, ProfilerLibrary, Stacks, Switch};
 pub(super) use cpu::Cpu;
 pub(super) use export::{Export, Salvage};
 pub(super) use record::{Events, Record, Run, Trace};
@@ -191,7 +191,7 @@ pub(super) enum Command {
     /// Show the top methods and functions by CPU time: managed, native and kernel code, sampled by the kernel
     Cpu(Cpu),
     /// Show the managed stack of every thread, equal stacks grouped
-    Stacks(Inspect),
+    Stacks(Stacks),
     /// Show the live objects of a process or of a .gcdump file by type; of a process it forces a full GC
     Heap(Heap),
     /// Show why a process is slow, or was while a nettrace file was recorded: the possible causes, the worst first
@@ -292,6 +292,13 @@ pub(super) struct Target {
     /// A pid, the name of an entry assembly, or the path of a diagnostic socket (PATH or PATH,connect)
     #[arg(value_name = "TARGET")]
     pub(super) target: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct When {
+    /// Wait until this is true: NAME>VALUE or NAME<VALUE, for TIME if it must last, such as "cpu>80 for 10s" or memory>2GB; NAME is cpu (percent of a core), memory, threads, open-files or a counter
+    #[arg(long, value_name = "CONDITION", value_parser = Condition::parse)]
+    pub(super) when: Option<Condition>,
 }
 
 #[derive(Debug, Args)]

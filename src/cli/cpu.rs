@@ -13,7 +13,7 @@ use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::target::{connect_running, display_name};
-use super::{interrupt, print};
+use super::{interrupt, print, when};
 use crate::clr::payload::SampleLosses;
 use crate::model::{Counted, CpuTime, Percent, Process, check_file_name};
 use crate::session::{CpuError, CpuProfile, CpuRequest, profile_cpu};
@@ -28,6 +28,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
         check_file_name(file, "nettrace").map_err(Failure::usage)?;
     }
     let (process, client) = connect_running(host, &arguments.target.target).await?;
+    when::wait(&process, &client, &arguments.when).await?;
     let mut interrupts = interrupt::listen()?;
     let request = CpuRequest {
         frequency: arguments.frequency,

@@ -2,11 +2,10 @@
 
 use serde::Serialize;
 
-use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
-use super::print;
 use super::target::{check_supported, connect, display_name, exchange_error, exit_code, target_path};
+use super::{args, print, when};
 use crate::ipc::{CommandCode, DumpFlags, DumpRequest, PerfMapKind};
 use crate::model::{Bytes, check_file_name, default_dump_path, reachable_path};
 use crate::session::{self, DumpError};
@@ -29,21 +28,30 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
     }
     let (process, client) = connect(host, &arguments.target.target).await?;
     check_supported(&process, CommandCode::GenerateCoreDump)?;
-    let path = match arguments.output_path {
-        Some(path) => target_path(&process, &path)?,
-        None => {
-            let first = default_dump_path(&process, &host.settings.output_name, session::file_stamp());
-            target_path(&process, &session::free_target_path(&first, &reachable_path(&process, &first)))?
-        }
-    };
     let kind = arguments.kind;
     let flags = DumpFlags { crash_report: arguments.crash_report, log: arguments.diag, ..DumpFlags::default() };
     let failure = |error: DumpError| {
         let exit = if let DumpError::Exchange { error, .. } = &error { exit_code(error) } else { Exit::Failed };
         Failure::new(exit, error)
     };
-    let request = DumpRequest { path, kind, flags };
-    session::check_dump(&client, &process, &request).await.map_err(failure)?;
+    let checked_request = async || {
+        let path = match &arguments.output_path {
+            Some(path) => target_path(&process, path)?,
+            None => {
+                let first = default_dump_path(&process, &host.settings.output_name, session::file_stamp());
+                target_path(&process, &session::free_target_path(&first, &reachable_path(&process, &first)))?
+            }
+        };
+        let request = DumpRequest { path, kind, flags };
+        session::check_dump(&client, &process, &request).await.map_err(failure)?;
+        Ok::<_, Failure>(request)
+    };
+    let mut request = checked_request().await?;
+    if arguments.when.when.is_some() {
+        when::wait(&process, &client, &arguments.when).await?;
+        // The default name has the time, and the free space may have changed.
+        request = checked_request().await?;
+    }
     print::message(format_args!("{} is paused while it writes {}", display_name(&process), request.path.as_str()));
     let dumped = session::dump(&client, &process, &request, print::message).await.map_err(failure)?;
     let crash_report = dumped.crash_report.as_ref().map(|report| report.to_string_lossy().into_owned());

@@ -6,12 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
-use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::interrupt::{self, interrupted, interruptible};
-use super::print;
 use super::target::{connect_managed, display_name, start_error};
+use super::{args, print, when};
 use crate::analysis::{self, HeapSnapshot, HeapType, PathStep, PendingAsync, RetainedType, Retention};
 use crate::export::HeapDump;
 use crate::model::{Bytes, Counted, NativeAotGap, Process, SafeText, check_heap_file};
@@ -110,6 +109,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
         print::message("canceled; the heap was not walked");
         return Ok(Exit::Done);
     }
+    when::wait(&process, &client, &arguments.when).await?;
     let default_file =
         || arguments.gcdump.then(|| default_file(Path::new(""), &host.settings.output_name, &process.name, process.key.pid, "gcdump"));
     // Before the file is created, which a signal would leave behind.
@@ -186,6 +186,7 @@ fn show(path: &Path, arguments: &args::Heap) -> Result<Exit, Failure> {
     if arguments.gcdump || arguments.graph_file.is_some() {
         return Err(Failure::usage("--output and --gcdump write the heap of a process; FILE is already a heap file"));
     }
+    when::check_no_process(&arguments.when)?;
     let dump = read(path)?;
     let retention = if arguments.retained || arguments.paths.is_some() { dump.retention() } else { None };
     report(&dump.heap, retention.as_ref(), None, arguments)

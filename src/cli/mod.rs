@@ -40,6 +40,7 @@ mod stats;
 mod target;
 mod terminal;
 mod user_events;
+mod when;
 
 use std::cell::LazyCell;
 use std::ffi::OsString;
@@ -104,9 +105,7 @@ fn run() -> Result<Exit, Failure> {
         Command::Salvage(salvage) => on_processes(options, async |host| salvage::run(host, &salvage).await),
         Command::Counters(counters) => on_processes(options, async |host| counters::run(host, counters).await),
         Command::Cpu(cpu) => on_processes(options, async |host| cpu::run(host, &cpu).await),
-        Command::Stacks(Inspect { target, output }) => {
-            on_processes(options, async |host| stacks::run(host, &target.target, output.json).await)
-        }
+        Command::Stacks(arguments) => on_processes(options, async |host| stacks::run(host, &arguments).await),
         Command::Gc(arguments) => analyze(Analysis::Gc, &arguments),
         Command::Exceptions(arguments) => analyze(Analysis::Exceptions, &arguments),
         Command::Allocations(arguments) => analyze(Analysis::Allocations, &arguments),

@@ -11,12 +11,11 @@ use super::host::Host;
 use super::interrupt::{self, interrupted};
 use super::print;
 use super::target::{connect, connect_legacy, display_name, exchange_error, start_error};
-use super::user_events;
-use super::{args, export};
+use super::{args, export, user_events, when};
 use crate::ipc::Command;
 use crate::model::{
-    ByteRate, Bytes, Count, CountRate, Counted, CpuTimeUnavailable, FlightBufferUsage, Outcome, OutputName, Phase, ProcessKey, Recording,
-    RunState, SafeText, Scheduling, StoppedBy, Stopwatch, TraceFormat, TraceOptions,
+    ByteRate, Bytes, Condition, Count, CountRate, Counted, CpuTimeUnavailable, FlightBufferUsage, Outcome, OutputName, Phase, ProcessKey,
+    Recording, RunState, SafeText, Scheduling, StoppedBy, Stopwatch, TraceFormat, TraceOptions,
 };
 use crate::net::ExchangeError;
 use crate::net::client::Client;
@@ -76,6 +75,7 @@ pub(super) struct RecordCommand {
     output_name: OutputName,
     export: Option<TraceFormat>,
     json: bool,
+    stop_when: Option<Condition>,
 }
 
 impl RecordCommand {
@@ -88,7 +88,7 @@ impl RecordCommand {
             print::message("the target blocks whenever events arrive faster than they are read");
         }
         let output_name = settings.output_name.clone();
-        Ok(Self { options: given, output_name, export: options.export, json: options.output.json })
+        Ok(Self { options: given, output_name, export: options.export, json: options.output.json, stop_when: options.stop_when })
     }
 
     /// Starts the recording, unless a signal arrives first.
@@ -117,9 +117,10 @@ impl RecordCommand {
     }
 
     /// Shows the progress until the recording is finished, then its result.
-    pub(super) async fn follow(&self, recorder: Recorder, interrupts: &mut Interrupts) -> Result<RecordResult, Failure> {
+    pub(super) async fn follow(&self, client: &Client, recorder: Recorder, interrupts: &mut Interrupts) -> Result<RecordResult, Failure> {
         let session_id = format!("{:#x}", recorder.session().0);
-        let interrupted = show_until_finished(&recorder, self.options.duration, interrupts).await;
+        let met = when::met(client, self.stop_when.as_ref());
+        let interrupted = show_until_finished(&recorder, self.options.duration, met, interrupts).await;
         let recording = recorder.finished().await;
         let (exported, export_failure) = match self.export(&recording, interrupts).await {
             Ok(exported) => (exported, None),
@@ -220,22 +221,29 @@ pub(super) async fn trace(host: &Host, arguments: args::Trace) -> Result<Exit, F
     let record_command = RecordCommand::new(arguments.record, &host.settings)?;
     let target = &arguments.target.target;
     let (process, client) = if arguments.legacy { connect_legacy(host, target).await? } else { connect(host, target).await? };
+    when::wait(&process, &client, &arguments.when).await?;
     let mut interrupts = interrupt::listen()?;
     let mut recorder = record_command.begin(client.clone(), process.key, &process.name, Vec::new(), &mut interrupts).await?;
     if arguments.resume && process.run_state != RunState::Running {
         recorder = resumed(recorder, client.run(&Command::ResumeRuntime).await).await?;
     }
     print::message(format_args!("recording {}; Ctrl-C stops it", display_name(&process)));
-    let result = record_command.follow(recorder, &mut interrupts).await?;
+    let result = record_command.follow(&client, recorder, &mut interrupts).await?;
     let interrupted = result.interrupted;
     result.exit().map(|exit| if interrupted { Exit::Interrupted } else { exit })
 }
 
 /// Shows the progress until the recording is finished. Returns whether a signal stopped it.
-async fn show_until_finished(recorder: &Recorder, duration: Option<Duration>, interrupts: &mut Interrupts) -> bool {
+async fn show_until_finished(
+    recorder: &Recorder,
+    duration: Option<Duration>,
+    met: impl Future<Output = ()>,
+    interrupts: &mut Interrupts,
+) -> bool {
+    let mut met = std::pin::pin!(met);
     let mut progress = recorder.progress();
     let mut ticks = tokio::time::interval(PROGRESS_INTERVAL);
-    let (mut interrupted, mut kernel) = (false, None);
+    let (mut interrupted, mut is_met, mut kernel) = (false, false, None);
     loop {
         let now = progress.borrow().scheduling.clone();
         if now != kernel {
@@ -254,6 +262,10 @@ async fn show_until_finished(recorder: &Recorder, duration: Option<Duration>, in
                     print::message("stopping; press Ctrl-C again to skip the rundown");
                 }
                 interrupted = true;
+            }
+            () = &mut met, if !is_met => {
+                is_met = true;
+                recorder.stop_on_condition();
             }
             _ = ticks.tick() => show_progress(&progress.borrow(), duration),
             changed = progress.changed() => {

@@ -10,7 +10,7 @@ use super::host::Host;
 use super::print;
 use super::record::no_cpu_time;
 use super::target::connect_running;
-use super::{args, diff};
+use super::{args, diff, when};
 use crate::clr::{SLOW_PROFILE, select};
 use crate::diagnosis::{Evidence, Slowdown, Thresholds, slowdowns};
 use crate::ipc::RuntimeVersion;
@@ -92,6 +92,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Slow) -> Result<Exit, Fai
     let thresholds = &host.settings.thresholds;
     let (document, exit) = match recording(&arguments.source, arguments.range)? {
         Some(path) => {
+            when::check_no_process(&arguments.when)?;
             let contents = diff::read(path, arguments.range)?;
             note_range(path, arguments.range, contents.end);
             if let Some(trouble) = &contents.trouble {
@@ -103,6 +104,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Slow) -> Result<Exit, Fai
         None => {
             let selected = select(&[SLOW_PROFILE], &[] as &[&str], None).map_err(Failure::usage)?;
             let (process, client) = connect_running(host, &arguments.source).await?;
+            when::wait(&process, &client, &arguments.when).await?;
             let start = async {
                 let (observation, missing) = Observation::start_with_cpu(client, &selected.config).await?;
                 missing.iter().for_each(|CpuTimeUnavailable { why, .. }| print::message(no_cpu_time(why)));

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use super::host::Host;
-use super::print;
 use super::target::{connect_managed, display_name, start_error};
+use super::{args, print, when};
 use crate::analysis::StackGroup;
 use crate::diagnosis::{may_be_lock, wait_of_stack};
 use crate::ipc::RuntimeVersion;
@@ -43,14 +43,15 @@ struct ThreadName {
     name: Option<SafeText>,
 }
 
-pub(super) async fn run(host: &Host, target: &str, json: bool) -> Result<Exit, Failure> {
-    let (process, client) = connect_managed(host, target, NativeAotGap::Samples).await?;
+pub(super) async fn run(host: &Host, arguments: &args::Stacks) -> Result<Exit, Failure> {
+    let (process, client) = connect_managed(host, &arguments.target.target, NativeAotGap::Samples).await?;
+    when::wait(&process, &client, &arguments.when).await?;
     let ThreadStacks { groups, names, waits, ended } = thread_stacks(&client).await.map_err(|error| match error {
         StacksError::Start(error) => start_error(error),
         error => anyhow::anyhow!("{}: {error}", display_name(&process)).into(),
     })?;
     let document = document(&process, ended.is_ok(), groups, &names, &waits);
-    print::document(json, &document, write_text)?;
+    print::document(arguments.output.json, &document, write_text)?;
     if let Err(why) = &ended {
         print::message(format_args!("some method names may be missing and are shown as addresses: {why}"));
     }

@@ -6,6 +6,7 @@
 mod capability;
 mod check;
 mod comparison;
+mod condition;
 mod cpu;
 mod cpu_use;
 mod lines;
@@ -31,6 +32,7 @@ mod variable;
 pub use capability::Capability;
 pub use check::{Check, Grade};
 pub use comparison::{Amount, Change};
+pub use condition::{Condition, Figure};
 pub use cpu::{CpuThread, CpuTime};
 pub use cpu_use::{CpuConstraints, CpuLimit, CpuUse};
 pub use lines::newest_lines;

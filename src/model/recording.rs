@@ -235,6 +235,8 @@ pub enum StoppedBy {
     Size,
     /// The stop event was received.
     Event,
+    /// The stop condition was met.
+    Condition,
     /// The user or a signal stopped it.
     Interrupt,
     /// The recording would have filled the disk.
@@ -252,6 +254,7 @@ impl StoppedBy {
             Self::Duration => "duration",
             Self::Size => "size",
             Self::Event => "event",
+            Self::Condition => "condition",
             Self::Interrupt => "interrupt",
             Self::DiskSpace => "disk-space",
             Self::TargetExit => "target-exit",

@@ -5,6 +5,8 @@ use super::CpuUse;
 /// Memory, threads and open files of a process at one moment. Unknown values are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ResourceUse {
+    /// Resident memory, in bytes.
+    pub resident: Option<u64>,
     /// Memory not backed by a file, resident or swapped, in bytes.
     pub anonymous: Option<u64>,
     /// Number of threads.

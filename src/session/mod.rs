@@ -7,6 +7,7 @@
 
 mod backlog;
 mod client_data;
+mod condition;
 mod count;
 mod counters;
 mod cpu;
@@ -44,6 +45,7 @@ mod watch;
 
 pub use crate::export::{Options as ExportOptions, Part as ExportPart};
 pub use client_data::{ClientDataError, client_data};
+pub use condition::{ConditionError, ConditionMonitor, Reading};
 pub use counters::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection};
 pub use cpu::{CpuError, CpuProfile, CpuRequest, profile_cpu, without_idle_waits};
 pub use cpu_sample_file::read_cpu_samples;

@@ -22,6 +22,7 @@ mod changes;
 mod commands_analysis;
 mod comparison;
 mod completions;
+mod conditions;
 mod configuration;
 mod container;
 mod cpu;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{Output, Target, parse_nanoseconds, parse_refresh, parse_time};
+use super::{Output, Target, When, parse_nanoseconds, parse_refresh, parse_time};
 use crate::model::{FileKind, Span};
 use crate::net::files;
 use crate::session::{is_heap_file, trace_file};
@@ -71,6 +71,8 @@ pub(in crate::cli) struct Heap {
     #[arg(long)]
     pub(in crate::cli) yes: bool,
     #[command(flatten)]
+    pub(in crate::cli) when: When,
+    #[command(flatten)]
     pub(in crate::cli) output: Output,
 }
 
@@ -114,6 +116,8 @@ pub(in crate::cli) struct Slow {
     /// How long to record a process
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_time)]
     pub(in crate::cli) duration: Duration,
+    #[command(flatten)]
+    pub(in crate::cli) when: When,
     #[command(flatten)]
     pub(in crate::cli) output: Output,
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{Output, Target, parse_time};
+use super::{Output, Target, When, parse_time};
 use crate::ipc::{DumpKind, Guid};
 
 #[derive(Debug, Subcommand)]
@@ -41,6 +41,16 @@ pub(in crate::cli) struct ProfilerLibrary {
 }
 
 #[derive(Debug, Args)]
+pub(in crate::cli) struct Stacks {
+    #[command(flatten)]
+    pub(in crate::cli) target: Target,
+    #[command(flatten)]
+    pub(in crate::cli) when: When,
+    #[command(flatten)]
+    pub(in crate::cli) output: Output,
+}
+
+#[derive(Debug, Args)]
 pub(in crate::cli) struct Dump {
     #[command(flatten)]
     pub(in crate::cli) target: Target,
@@ -56,6 +66,8 @@ pub(in crate::cli) struct Dump {
     /// Enable the diagnostic log of createdump, on the console of the target
     #[arg(long)]
     pub(in crate::cli) diag: bool,
+    #[command(flatten)]
+    pub(in crate::cli) when: When,
     #[command(flatten)]
     pub(in crate::cli) output: Output,
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{Output, Target, parse_time};
+use super::{Output, Target, When, parse_time};
 use crate::net::perf::Frequency;
 
 #[derive(Debug, Args)]
@@ -30,6 +30,8 @@ pub(in crate::cli) struct Cpu {
     /// Also write the samples and their names to this .nettrace file, which PerfView reads; created with mode 0600, never overwritten
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(in crate::cli) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(in crate::cli) when: When,
     #[command(flatten)]
     pub(in crate::cli) output: Output,
 }

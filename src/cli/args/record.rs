@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{Output, Target, parse_time};
+use super::{Output, Target, When, parse_time};
 use crate::clr::Trigger;
-use crate::model::{TraceFormat, parse_keep, parse_size};
+use crate::model::{Condition, TraceFormat, parse_keep, parse_size};
 use crate::nettrace::RetentionLimits;
 
 #[derive(Debug, Args)]
@@ -19,7 +19,7 @@ pub(in crate::cli) struct Trace {
     #[arg(
         long,
         value_name = "NAME[=ID,ID]",
-        conflicts_with_all = ["output_file", "export", "max_size", "buffer_mb", "rundown", "no_stacks", "stop_on", "flight", "block", "kernel", "separate"],
+        conflicts_with_all = ["when", "output_file", "export", "max_size", "buffer_mb", "rundown", "no_stacks", "stop_on", "stop_when", "flight", "block", "kernel", "separate"],
     )]
     pub(in crate::cli) user_events: Vec<String>,
     /// Use the protocol of .NET Core 3.0 previews 4 and 5, which no other runtime understands
@@ -28,6 +28,8 @@ pub(in crate::cli) struct Trace {
     /// Resume the process if it is suspended at startup, once the session is open
     #[arg(long, conflicts_with = "user_events")]
     pub(in crate::cli) resume: bool,
+    #[command(flatten)]
+    pub(in crate::cli) when: When,
     #[command(flatten)]
     pub(in crate::cli) record: Record,
 }
@@ -78,6 +80,9 @@ pub(in crate::cli) struct Record {
     /// Stop at this event, by its id or name, or * for any; with :TEXT, only if its payload contains it; with [FIELD=VALUE,..], only if fields have these values
     #[arg(long, value_name = "PROVIDER/EVENT", value_parser = Trigger::parse)]
     pub(in crate::cli) stop_on: Option<Trigger>,
+    /// Stop once this is true, as for --when
+    #[arg(long, value_name = "CONDITION", value_parser = Condition::parse)]
+    pub(in crate::cli) stop_when: Option<Condition>,
     /// Flight recorder: keep only the newest part, a size such as 64MB or a time such as 5m
     #[arg(long, value_name = "SIZE|TIME", value_parser = parse_keep, conflicts_with = "max_size")]
     pub(in crate::cli) flight: Option<RetentionLimits>,

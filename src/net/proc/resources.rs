@@ -24,6 +24,7 @@ impl Proc {
         let bytes = |name: &[u8]| number(name).map(|kilobytes| kilobytes.saturating_mul(1024));
         let memory = if self.is_real() { self.memory_limits(pid) } else { Vec::new() };
         ResourceUse {
+            resident: bytes(b"VmRSS:"),
             // `RssAnon` is missing before Linux 4.5.
             anonymous: bytes(b"RssAnon:").map(|resident| resident.saturating_add(bytes(b"VmSwap:").unwrap_or(0))),
             threads: number(b"Threads:"),

@@ -52,6 +52,11 @@ impl CounterSelection {
         Self(groups.into_iter().filter(|group| meters || group.kind != Kind::Meters).collect())
     }
 
+    /// Selects one counter or instrument of a provider or meter.
+    pub fn one(provider: &str, counter: &str) -> Self {
+        Self(vec![Group { name: provider.to_owned(), counters: vec![counter.to_owned()], kind: Kind::Any }])
+    }
+
     /// Whether a runtime of this major version publishes request durations.
     pub fn has_request_durations(major: u32) -> bool {
         major >= DURATIONS.1

@@ -157,8 +157,7 @@ impl Driver {
                 // New names, or samples without names, are published without waiting for the next step.
                 Ok(()) = analysis.changed() => self.publish(Instant::now(), self.progress.totals()),
                 Ok(()) = self.requests.changed() => {
-                    self.handle_request();
-                    return Some(StoppedBy::Interrupt);
+                    return Some(self.handle_request());
                 }
                 () = progress.stop_needed.notified() => {
                     let full = self.plan.max_bytes.is_some_and(|most| progress.totals().bytes >= most);
@@ -212,7 +211,7 @@ impl Driver {
             tokio::select! {
                 // The step may depend on the request as well, and must find it handled.
                 biased;
-                Ok(()) = self.requests.changed() => self.handle_request(),
+                Ok(()) = self.requests.changed() => drop(self.handle_request()),
                 finished = &mut step => return finished,
                 _ = self.ticks.tick() => self.step(),
             }
@@ -238,11 +237,16 @@ impl Driver {
         }
     }
 
-    /// Handles the parts of the latest request that need immediate action.
-    fn handle_request(&mut self) {
-        if *self.requests.borrow_and_update() == StopRequest::Abandon {
-            self.session.cut(Cut::Abandoned);
-            self.progress.abandoned.store(true, Ordering::Relaxed);
+    /// Handles the parts of the latest request that need immediate action. Returns its reason.
+    fn handle_request(&mut self) -> StoppedBy {
+        match *self.requests.borrow_and_update() {
+            StopRequest::ConditionMet => StoppedBy::Condition,
+            StopRequest::None | StopRequest::Stop => StoppedBy::Interrupt,
+            StopRequest::Abandon => {
+                self.session.cut(Cut::Abandoned);
+                self.progress.abandoned.store(true, Ordering::Relaxed);
+                StoppedBy::Interrupt
+            }
         }
     }
 
