@@ -11,10 +11,15 @@ use crate::session::{ConditionError, ConditionMonitor};
 /// Waits until the condition of `--when`, if any, is met. A signal ends the program.
 pub(super) async fn wait(process: &Process, client: &Client, when: &When) -> Result<(), Failure> {
     let Some(condition) = &when.when else { return Ok(()) };
+    let monitor = ConditionMonitor::new(client.clone(), process.runtime.as_ref(), condition.clone()).map_err(Failure::usage)?;
     print::message(format_args!("waiting until {condition} is true of {}; Ctrl-C cancels", display_name(process)));
-    let met = watch(process, client, condition).await;
+    let value = value_when_met(monitor, |value| {
+        let value = value.unwrap_or("not published yet");
+        print::rewrite_line(format_args!("{}: {value}", condition.figure));
+    });
+    let value = value.await.map_err(|error| anyhow::anyhow!("{}: {condition}: {error}", display_name(process)));
     print::rewrite_line("");
-    print::message(format_args!("{condition} is true: {}", met?));
+    print::message(format_args!("{condition} is true: {}", value?));
     Ok(())
 }
 
@@ -23,24 +28,16 @@ pub(super) fn check_no_process(when: &When) -> Result<(), Failure> {
     if when.when.is_some() { Err(Failure::usage("--when waits for a figure of a process; this is a file")) } else { Ok(()) }
 }
 
-/// Shows the figure until the condition is met. Returns its value.
-async fn watch(process: &Process, client: &Client, condition: &Condition) -> Result<String, Failure> {
-    let failure = |error| anyhow::anyhow!("{}: {condition}: {error}", display_name(process));
-    let mut monitor = ConditionMonitor::new(client.clone(), process.runtime.as_ref(), condition.clone()).map_err(Failure::usage)?;
-    loop {
-        let reading = monitor.next().await.map_err(failure)?;
-        let value = reading.value.unwrap_or_else(|| "not published yet".to_owned());
-        if reading.is_met {
-            return Ok(value);
-        }
-        print::rewrite_line(format_args!("{}: {value}", condition.figure));
-    }
-}
-
 /// Waits until the condition of `--stop-when` is met; forever if there is none, or it can no longer be checked.
 pub(super) async fn met(client: &Client, condition: Option<&Condition>) {
     let Some(condition) = condition else { return std::future::pending().await };
-    let value = await_met(client, condition).await;
+    // A process that was just started has not been asked for its version yet.
+    let info = client.process_info().await.ok().flatten();
+    let version = info.map(|info| info.runtime_version());
+    let value = match ConditionMonitor::new(client.clone(), version.as_ref(), condition.clone()) {
+        Ok(monitor) => value_when_met(monitor, |_| {}).await,
+        Err(error) => Err(error.into()),
+    };
     print::rewrite_line("");
     match value {
         Ok(value) => print::message(format_args!("{condition} is true: {value}")),
@@ -51,15 +48,13 @@ pub(super) async fn met(client: &Client, condition: Option<&Condition>) {
     }
 }
 
-async fn await_met(client: &Client, condition: &Condition) -> Result<String, ConditionError> {
-    // A process that was just started has not been asked yet.
-    let info = client.process_info().await.ok().flatten();
-    let version = info.map(|info| info.runtime_version());
-    let mut monitor = ConditionMonitor::new(client.clone(), version.as_ref(), condition.clone())?;
+/// Shows each value until the condition is met. Returns the last one.
+async fn value_when_met(mut monitor: ConditionMonitor, show: impl Fn(Option<&str>)) -> Result<String, ConditionError> {
     loop {
         let reading = monitor.next().await?;
         if reading.is_met {
             return Ok(reading.value.unwrap_or_default());
         }
+        show(reading.value.as_deref());
     }
 }

@@ -23,7 +23,7 @@ pub(in crate::cli) struct Trace {
     )]
     pub(in crate::cli) user_events: Vec<String>,
     /// Use the protocol of .NET Core 3.0 previews 4 and 5, which no other runtime understands
-    #[arg(long, conflicts_with_all = ["user_events", "kernel"])]
+    #[arg(long, conflicts_with_all = ["user_events", "kernel", "when", "stop_when"])]
     pub(in crate::cli) legacy: bool,
     /// Resume the process if it is suspended at startup, once the session is open
     #[arg(long, conflicts_with = "user_events")]
