@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use foldhash::HashMap;
 
@@ -22,6 +23,9 @@ const MAX_TABLES_BYTES: usize = 128 << 20;
 const MAX_FILES: usize = 1 << 10;
 /// Maximum number of rows cached: threads wait in few places.
 const MAX_ROWS: usize = 1 << 14;
+/// Maximum bytes of unwind entries that are evaluated in a second. The first stacks of a process need some 100 KB; but a process can have any number
+/// of frames with long entries.
+const MAX_BYTES_PER_SECOND: usize = 512 << 10;
 
 /// Unwinds the stacks of one process.
 ///
@@ -35,7 +39,31 @@ pub struct Unwinder {
     files: HashMap<Vec<u8>, FileTable>,
     /// By number of the file and offset in it.
     rows: HashMap<(usize, u64), Option<UnwindRow>>,
+    work: WorkLimit,
     frames: Vec<u64>,
+}
+
+/// Limits the bytes evaluated in a second.
+#[derive(Debug)]
+struct WorkLimit {
+    began: Instant,
+    left: usize,
+}
+
+impl WorkLimit {
+    fn new(now: Instant) -> Self {
+        Self { began: now, left: MAX_BYTES_PER_SECOND }
+    }
+
+    /// Returns whether so many bytes may be evaluated now.
+    fn allows(&mut self, bytes: usize, now: Instant) -> bool {
+        if now.saturating_duration_since(self.began) >= Duration::from_secs(1) {
+            *self = Self::new(now);
+        }
+        let left = self.left.checked_sub(bytes);
+        self.left = left.unwrap_or(0);
+        left.is_some()
+    }
 }
 
 /// Unwind information of a file.
@@ -59,7 +87,7 @@ impl Unwinder {
         let ((wanted, paths), (tables, read)) = (channel(), channel());
         // If the thread cannot be started, there are no tables.
         let _ = thread::Builder::new().name("unwind-tables".to_owned()).spawn(move || read_tables(&proc, key, paths, &tables));
-        Self { wanted, read, files: HashMap::default(), rows: HashMap::default(), frames: Vec::new() }
+        Self { wanted, read, files: HashMap::default(), rows: HashMap::default(), work: WorkLimit::new(Instant::now()), frames: Vec::new() }
     }
 
     /// Returns the frames of a stack, innermost first. `find` returns the mapping of an address if it is native code.
@@ -100,10 +128,22 @@ impl Unwinder {
         };
         let table = table.as_ref()?;
         let place = (address - mapping.range.start).saturating_add(mapping.file_offset);
+        if let Some(row) = self.rows.get(&(*number, place)) {
+            return *row;
+        }
+        let entry = table.entry(place);
+        if let Some(entry) = entry
+            && !self.work.allows(entry.bytes, Instant::now())
+        {
+            // A later sample may find it.
+            return None;
+        }
         if self.rows.len() >= MAX_ROWS {
             self.rows.clear();
         }
-        *self.rows.entry((*number, place)).or_insert_with(|| table.row(place))
+        let row = entry.and_then(|entry| table.row(entry));
+        self.rows.insert((*number, place), row);
+        row
     }
 }
 
@@ -182,6 +222,18 @@ mod tests {
 
     fn mapping(path: String) -> CodeMapping {
         CodeMapping { range: 0..u64::MAX, file_offset: 0, path: path.into_bytes(), is_deleted: false }
+    }
+
+    #[test]
+    fn evaluation_is_limited_to_some_bytes_a_second() {
+        let now = Instant::now();
+        let mut limit = WorkLimit::new(now);
+        let third = MAX_BYTES_PER_SECOND / 3;
+        let allowed = |limit: &mut WorkLimit, at: u64| [third; 4].map(|bytes| limit.allows(bytes, now + Duration::from_millis(at)));
+        assert_eq!(allowed(&mut limit, 0), [true, true, true, false]);
+        assert_eq!(allowed(&mut limit, 999), [false; 4]);
+        assert_eq!(allowed(&mut limit, 1000), [true, true, true, false]);
+        assert!(!limit.allows(MAX_BYTES_PER_SECOND + 1, now + Duration::from_secs(9)), "more than the limit");
     }
 
     #[test]
