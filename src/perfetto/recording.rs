@@ -3,6 +3,8 @@
 //! Source: `protos/perfetto/ipc/consumer_port.proto`, `config/trace_config.proto`, `config/ftrace/ftrace_config.proto`,
 //! `config/process_stats/process_stats_config.proto`, `trace/ftrace/ftrace_event_bundle.proto`, `common/trace_stats.proto`.
 
+use thiserror::Error;
+
 use super::Message;
 use super::field::packet::PACKET;
 use super::read::{Malformed, Value, fields, text_in};
@@ -20,15 +22,38 @@ const BUFFER_KB: u64 = 32 << 10;
 const RING_BUFFER: u64 = 1;
 /// Flush interval in milliseconds: a truncated recording lacks at most this much of its end.
 const FLUSH_PERIOD_MS: u64 = 1000;
-/// Exclusive limit of a packet's size in bytes: its length is encoded with 28 bits.
-const MAX_PACKET_BYTES: usize = 1 << 28;
+/// Number of buffers.
+const BUFFERS: usize = 2;
+/// Maximum size of a packet in bytes: the service keeps it in one buffer. (The format allows 256 MB.)
+const MAX_PACKET_BYTES: usize = (BUFFER_KB as usize) << 10;
+
+/// Maximum bytes of all replies to one `ReadBuffers`: what the buffers hold, and three times as much that arrives in the meantime.
+pub const MAX_READ_BYTES: usize = 4 * BUFFERS * MAX_PACKET_BYTES;
+
+/// Why packets cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum PacketError {
+    /// A reply cannot be decoded.
+    #[error("cannot decode its message: {0}")]
+    Malformed(#[from] Malformed),
+    /// A packet is longer than a buffer.
+    #[error("it sent a packet of more than {}, the size of its buffers", mebibytes(*.0))]
+    TooLong(usize),
+    /// The replies to one request hold more than the buffers.
+    #[error("it sent more than {} for one request, although its buffers hold {}", mebibytes(*.0), mebibytes(BUFFERS * MAX_PACKET_BYTES))]
+    TooMuch(usize),
+}
+
+fn mebibytes(bytes: usize) -> String {
+    format!("{} MiB", bytes >> 20)
+}
 
 /// Encodes the arguments of `EnableTracing`: the kernel's scheduling and processes, and a data source of .NET events. Each half has its own
 /// buffer, so that neither overwrites the other.
 pub fn enable(dotnet: &str) -> Vec<u8> {
     Message::encode(|arguments| {
         arguments.message(1, |config| {
-            for _ in 0..2 {
+            for _ in 0..BUFFERS {
                 config.message(1, |buffer| {
                     buffer.uint(1, BUFFER_KB);
                     buffer.uint(4, RING_BUFFER);
@@ -75,6 +100,8 @@ pub fn disabled(reply: &[u8]) -> Result<Option<String>, Malformed> {
 #[derive(Debug, Default)]
 pub struct Packets {
     open: Vec<u8>,
+    /// Bytes of the replies to the present request.
+    read: usize,
     /// Whether any packet had kernel events since this was last cleared.
     pub has_kernel_events: bool,
     /// Whether the kernel overwrote events before they were read.
@@ -82,11 +109,20 @@ pub struct Packets {
 }
 
 impl Packets {
+    /// Begins a request for packets. One may continue a packet of an earlier request.
+    pub fn begin_read(&mut self) {
+        self.read = 0;
+    }
+
     /// Adds a reply to `ReadBuffers`. Complete packets are appended to `trace`, each as a `packet` field of a `Trace`.
     ///
     /// # Errors
-    /// [`Malformed`], also for a packet that exceeds the maximum size.
-    pub fn add(&mut self, reply: &[u8], trace: &mut Vec<u8>) -> Result<(), Malformed> {
+    /// [`PacketError`]
+    pub fn add(&mut self, reply: &[u8], trace: &mut Vec<u8>) -> Result<(), PacketError> {
+        self.read += reply.len();
+        if self.read > MAX_READ_BYTES {
+            return Err(PacketError::TooMuch(MAX_READ_BYTES));
+        }
         for field in fields(reply) {
             let (2, slice) = field? else { continue };
             let mut is_last = false;
@@ -97,8 +133,8 @@ impl Packets {
                     _ => {}
                 }
             }
-            if self.open.len() >= MAX_PACKET_BYTES {
-                return Err(Malformed);
+            if self.open.len() > MAX_PACKET_BYTES {
+                return Err(PacketError::TooLong(MAX_PACKET_BYTES));
             }
             if is_last {
                 self.inspect();
@@ -186,7 +222,33 @@ mod tests {
         packets.add(&reply(&[(b"d", false)]), &mut trace).unwrap();
         packets.add(&reply(&[(b"", true), (b"e", true)]), &mut trace).unwrap();
         assert_eq!(trace, b"\x0a\x02ab\x0a\x02cd\x0a\x01e");
-        assert!(packets.add(&[0x12, 2, 0x0a, 9], &mut trace).is_err());
+        assert_eq!(packets.add(&[0x12, 2, 0x0a, 9], &mut trace), Err(PacketError::Malformed(Malformed)));
+    }
+
+    #[test]
+    fn packets_are_as_large_as_a_buffer_at_most() {
+        let (mut packets, mut trace, whole) = (Packets::default(), Vec::new(), vec![b'x'; MAX_PACKET_BYTES]);
+        packets.add(&reply(&[(&whole, true), (&whole, false)]), &mut trace).unwrap();
+        // Its key and its length take five bytes.
+        assert_eq!(trace.len(), 5 + MAX_PACKET_BYTES);
+        let error = packets.add(&reply(&[(b"x", true)]), &mut trace).unwrap_err();
+        assert_eq!(error.to_string(), "it sent a packet of more than 32 MiB, the size of its buffers");
+    }
+
+    #[test]
+    fn replies_to_one_request_are_limited() {
+        let (mut packets, mut trace) = (Packets::default(), Vec::new());
+        let part = reply(&[(&vec![b'x'; 16 << 20], true)]);
+        let mut add = |packets: &mut Packets| {
+            trace.clear();
+            packets.add(&part, &mut trace)
+        };
+        for _ in 0..3 {
+            packets.begin_read();
+            (0..MAX_READ_BYTES / part.len()).for_each(|_| add(&mut packets).unwrap());
+        }
+        let error = add(&mut packets).unwrap_err();
+        assert_eq!(error.to_string(), "it sent more than 256 MiB for one request, although its buffers hold 64 MiB");
     }
 
     #[test]

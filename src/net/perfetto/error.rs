@@ -11,6 +11,7 @@ use crate::net::PeerError;
 use crate::perfetto::call::{BindError, CallError};
 use crate::perfetto::ipc::FrameError;
 use crate::perfetto::read::Malformed;
+use crate::perfetto::recording::PacketError;
 
 /// An error, with the address of the service.
 #[derive(Debug, Error)]
@@ -118,6 +119,9 @@ pub enum Cause {
     /// The service sent an invalid frame.
     #[error("cannot decode its message: {0}")]
     Frame(#[from] FrameError),
+    /// The service sent invalid packets.
+    #[error(transparent)]
+    Packets(#[from] PacketError),
     /// The service sent a malformed message.
     #[error("cannot decode its message: {0}")]
     Malformed(#[from] Malformed),

@@ -31,8 +31,9 @@ const READ_INTERVAL: Duration = Duration::from_millis(500);
 const FLUSH: (u64, Duration) = (10_000, Duration::from_secs(12));
 /// Time limit for ending a recording: the service waits 5 s for its data sources.
 const END_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time limit for one read of the service's buffers, which hold 64 MB at most, and the limit once the recording is ending.
-const READ_TIMEOUTS: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(10));
+/// Time limit for one read of the service's buffers, which hold 64 MB at most and take a second, or more if the file's disk is slow; and the limit
+/// once the recording is ending.
+const READ_TIMEOUTS: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(10));
 /// Time within which kernel events are expected: data sources deliver data every second.
 const KERNEL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of reported gaps in the kernel's events.
@@ -234,6 +235,7 @@ impl Reader {
     /// Reads everything in the service's buffers.
     async fn read(&mut self) -> Result<(), SchedulingError> {
         self.connection.call(Method::ReadBuffers, Vec::new(), Token::Read)?;
+        self.packets.begin_read();
         let (mut deadline, mut is_last) = (Deadline::after(READ_TIMEOUTS.0), *self.ended.borrow());
         loop {
             if !is_last && *self.ended.borrow() {
