@@ -9,12 +9,32 @@ use foldhash::HashSet;
 use tokio::sync::oneshot;
 
 use super::Launched;
-use crate::ipc::{self, EnvironmentName, EnvironmentValue};
+use crate::ipc::{self, Cookie, EnvironmentName, EnvironmentValue};
+use crate::model::ProcessKey;
 use crate::net::port::Port;
 use crate::net::stream::port_name;
 
 /// Environment variable with the diagnostic ports to connect to.
 pub(super) const VARIABLE: &str = "DOTNET_DiagnosticPorts";
+
+/// Number of known runtimes from which on those that have left are forgotten: a hostile process can connect with any number of cookies. A program
+/// with more child processes than this at a time is remembered whole.
+const MAX_KNOWN: usize = 4096;
+
+/// The runtimes that have connected, so that none is resumed twice.
+#[derive(Debug, Default)]
+struct KnownRuntimes(HashSet<(ProcessKey, Cookie)>);
+
+impl KnownRuntimes {
+    /// Adds a runtime; returns whether it is new. `connected` are those that are connected now.
+    fn add(&mut self, runtime: (ProcessKey, Cookie), connected: impl Iterator<Item = (ProcessKey, Cookie)>) -> bool {
+        if self.0.len() >= MAX_KNOWN && !self.0.contains(&runtime) {
+            let connected: HashSet<_> = connected.collect();
+            self.0.retain(|known| connected.contains(known));
+        }
+        self.0.insert(runtime)
+    }
+}
 
 /// Sends the first runtime of the program itself to `connected`, and resumes all others. Without a `pid`, all are resumed.
 pub(in crate::session) async fn resume_others(
@@ -24,12 +44,14 @@ pub(in crate::session) async fn resume_others(
     connected: oneshot::Sender<Launched>,
     others: Arc<AtomicUsize>,
 ) {
-    let (mut connected, mut seen, mut changes) = (Some(connected), HashSet::default(), port.changes());
+    let (mut connected, mut known, mut changes) = (Some(connected), KnownRuntimes::default(), port.changes());
     let mut without_port = Some(Box::pin(without_port));
     let free = free_children(&ports(port.path(), "nosuspend"));
     loop {
-        for runtime in port.runtimes() {
-            if !seen.insert((runtime.key(), runtime.cookie)) {
+        let runtimes = port.runtimes();
+        let ids: Vec<_> = runtimes.iter().map(|runtime| (runtime.key(), runtime.cookie)).collect();
+        for (runtime, id) in runtimes.into_iter().zip(&ids) {
+            if !known.add(*id, ids.iter().copied()) {
                 continue;
             }
             let (free, own) = (free.clone(), if Some(runtime.key().pid) == pid { connected.take() } else { None });
@@ -85,4 +107,27 @@ pub(super) fn ports(ours: &Path, tag: &str) -> OsString {
         value.push(others);
     }
     value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runtimes_that_have_left_are_forgotten_once_there_are_many() {
+        let runtime = |number: u32| (ProcessKey { pid: number, started: 1 }, Cookie([7; 16]));
+        let mut known = KnownRuntimes::default();
+        let most = MAX_KNOWN as u32;
+        for number in 0..4 * most {
+            // The first one stays.
+            let connected = || [runtime(0), runtime(number)].into_iter();
+            assert!(known.add(runtime(number), connected()) && !known.add(runtime(number), connected()), "{number}");
+            assert!(known.0.len() <= MAX_KNOWN + 1);
+        }
+        assert!(!known.add(runtime(0), std::iter::empty()));
+        // All that are connected are remembered.
+        let mut known = KnownRuntimes::default();
+        (0..most + 64).for_each(|number| assert!(known.add(runtime(number), (0..=number).map(runtime))));
+        assert!((0..most + 64).all(|number| !known.add(runtime(number), std::iter::empty())));
+    }
 }
