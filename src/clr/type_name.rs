@@ -2,6 +2,8 @@
 
 /// Maximum nesting of type arguments.
 const MAX_DEPTH: usize = 16;
+/// Maximum number of type arguments.
+const MAX_ARITY: usize = 64;
 
 /// Format of the type arguments in a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +27,9 @@ pub fn type_name(name: &str, arguments: TypeArguments) -> String {
     }
     let mut out = String::with_capacity(name.len());
     let mut parser = Parser { rest: name, arguments };
-    if parser.write(&mut out, false, MAX_DEPTH).is_some() && parser.rest.is_empty() { out } else { name.to_owned() }
+    let is_parsed = parser.write(&mut out, false, MAX_DEPTH).is_some() && parser.rest.is_empty();
+    // A few bytes can stand for 64 commas: a real name has one such list.
+    if is_parsed && out.len() <= 2 * name.len() + MAX_ARITY { out } else { name.to_owned() }
 }
 
 /// Returns the C# keyword of a built-in type, given its full name.
@@ -134,7 +138,7 @@ impl<'a> Parser<'a> {
     fn arity(&mut self) -> Option<usize> {
         let Some(rest) = self.rest.strip_prefix('`') else { return Some(0) };
         let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        let arity = rest[..end].parse().ok().filter(|arity| *arity <= 64)?;
+        let arity = rest[..end].parse().ok().filter(|arity| *arity <= MAX_ARITY)?;
         self.rest = &rest[end..];
         Some(arity)
     }
@@ -209,13 +213,17 @@ mod tests {
         }
         let deep = format!("{}X{}", "A`1[".repeat(100), "]".repeat(100));
         assert_eq!(type_name(&deep, TypeArguments::Short), deep, "no more than is sensible");
+        let wide = "A`64+B`64".to_owned();
+        assert_eq!(type_name(&wide, TypeArguments::Full), wide, "a few bytes stand for many commas");
+        let arguments = "A`64[".to_owned() + &["B"; 64].join(",") + "]";
+        assert_eq!(type_name(&arguments, TypeArguments::Short), format!("A<{}>", ["B"; 64].join(", ")));
     }
 
     proptest! {
         #[test]
         fn output_length_is_bounded_for_any_name(name in "[A-Za`.+*&\\[\\],0-9é]{0,40}") {
             let written = type_name(&name, TypeArguments::Short);
-            prop_assert!(written.len() <= 70 * name.len() + 1);
+            prop_assert!(written.len() <= 2 * name.len() + MAX_ARITY);
         }
     }
 }
