@@ -117,7 +117,7 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     let left = catch(screen.run(input, messages, &mut signals)).await;
     drop(screen);
     watcher.abort();
-    runner.watches.finish().await;
+    runner.watches.finish(&mut signals).await;
     runner.producer.stop();
     runner.recordings.print_outcomes();
     match left {

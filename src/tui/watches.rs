@@ -8,14 +8,16 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::signals::Signals;
 use super::tasks::boxed;
 use crate::app::{Msg, Ticket};
 use crate::model::ProcessKey;
 use crate::net::client::Client;
 use crate::session::{self, WatchOptions};
 
-/// Time that all sessions together may take to stop: a hanging runtime finds its connection closed later.
-const FINISH_TIMEOUT: Duration = Duration::from_secs(4);
+/// Time that all sessions together may take to stop when the dashboard closes: a hanging runtime finds its connection closed later. Others need
+/// milliseconds.
+const FINISH_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// The active watches, and how to stop them.
 #[derive(Debug, Default)]
@@ -50,10 +52,13 @@ impl Watches {
         }
     }
 
-    /// Stops all and waits for their end; for use after the dashboard has closed.
-    pub(super) async fn finish(&mut self) {
+    /// Stops all and waits for their end, unless there is another signal; for use after the dashboard has closed.
+    pub(super) async fn finish(&mut self, signals: &mut Signals) {
         self.stops.values().for_each(|stop| _ = stop.send_replace(true));
         let all_ended = async { while self.tasks.join_next().await.is_some() {} };
-        let _ = timeout(FINISH_TIMEOUT, all_ended).await;
+        tokio::select! {
+            _ = timeout(FINISH_TIMEOUT, all_ended) => {}
+            () = signals.end_again() => {}
+        }
     }
 }
