@@ -23,6 +23,8 @@ const METHODS: [&str; 8] =
 const INSTANCE: u64 = 1;
 /// Size of a slice in bytes, so small that most packets are split.
 const SLICE: usize = 50;
+/// Size of a slice of an endless packet.
+const LARGE_SLICE: usize = 100_000;
 
 #[derive(Debug, Clone, Default)]
 pub struct ConsumerBehavior {
@@ -52,6 +54,11 @@ pub enum ConsumerFault {
     Refuses,
     /// Announces one more reply with each reply.
     Endless,
+    /// Answers a read with a packet that never ends, or with packets that never end.
+    EndlessPackets {
+        /// Whether each reply ends a packet.
+        ends: bool,
+    },
 }
 
 /// Messages that the port received.
@@ -161,6 +168,15 @@ impl Consumer {
             Some((_, ConsumerFault::Endless)) => loop {
                 self.reply(request, true, true, Vec::new()).await?;
                 tokio::time::sleep(Duration::from_millis(5)).await;
+            },
+            Some((_, ConsumerFault::EndlessPackets { ends })) => loop {
+                let reply = Message::encode(|reply| {
+                    reply.message(2, |slice| {
+                        slice.bytes(1, &[0; LARGE_SLICE]);
+                        slice.uint(2, ends.into());
+                    });
+                });
+                self.reply(request, true, true, reply).await?;
             },
         }
         match name {

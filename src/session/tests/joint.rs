@@ -237,6 +237,24 @@ async fn service_exit_ends_the_recording_and_keeps_the_data() {
     drop(producer);
 }
 
+/// Packets arrive in time, and never end.
+#[tokio::test]
+async fn endless_packets_are_an_error() {
+    for (ends, part) in [
+        (false, "it sent a packet of more than 32 MiB, the size of its buffers"),
+        (true, "it sent more than 256 MiB for one request, although its buffers hold 64 MiB"),
+    ] {
+        let fault = Some(("ReadBuffers", ConsumerFault::EndlessPackets { ends }));
+        let service = service(ConsumerBehavior { fault, ..with_kernel_events() });
+        let recorder = service.start().await;
+        service.consumer.until(|seen| seen.calls.contains(&"ReadBuffers")).await;
+        let recording = finish(recorder).await;
+        let outcome = outcome(&recording);
+        assert!(outcome.trouble.as_deref().is_some_and(|trouble| trouble.contains(part)), "{outcome:?}");
+        assert!(!outcome.complete && service.bench.runtime.is_alive(), "{outcome:?}");
+    }
+}
+
 /// Each reply arrives in time, and there is always one more.
 #[tokio::test]
 async fn endless_replies_time_out() {
