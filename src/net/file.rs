@@ -77,7 +77,8 @@ fn reopen_regular(found: &OwnedFd) -> io::Result<File> {
     reopen(found)
 }
 
-fn reopen(found: &OwnedFd) -> io::Result<File> {
+/// Opens a found file for reading, without waiting for the writer of a pipe.
+pub(super) fn reopen(found: &OwnedFd) -> io::Result<File> {
     Ok(open(format!("/proc/self/fd/{}", found.as_raw_fd()), READ, Mode::empty())?.into())
 }
 

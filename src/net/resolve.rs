@@ -16,6 +16,7 @@ use rustix::process::geteuid;
 
 use super::mounts::{Blockable, MountId, Mounts};
 use super::proc::Proc;
+use crate::model::SafeText;
 
 /// Maximum number of links in one path. Linux itself follows 40.
 const MAX_LINKS: usize = 16;
@@ -82,6 +83,8 @@ impl<'a> Root<'a> {
 pub(super) enum Links {
     /// Those that only root or our own user can have written.
     Trusted,
+    /// Those of root or our own user, in any directory: the file is checked as well.
+    Owned,
     /// All: the file is only read, and its contents are not trusted.
     All,
 }
@@ -120,6 +123,20 @@ pub(super) fn locate(path: &Path, proc: Option<&Proc>) -> Result<Found, OpenErro
     find(root.map_err(OpenError::Io)?, &below, Links::Trusted)
 }
 
+/// Finds a file without opening it, which would start some devices or end the wait of a pipe's writer, and without following a link of another user,
+/// who could lead us to a file system that blocks us.
+pub(super) fn locate_owned(path: &Path) -> io::Result<OwnedFd> {
+    match find(root_at(Path::new("/"))?, &std::path::absolute(path)?, Links::Owned) {
+        Ok(found) => Ok(found.handle),
+        Err(OpenError::Io(error)) => Err(error),
+        Err(OpenError::Blockable(why)) => Err(why.into()),
+        Err(OpenError::Link { link, owner }) => {
+            let link = SafeText::from_path(&link);
+            Err(io::Error::other(format!("the link {link} in its path belongs to user {owner}")))
+        }
+    }
+}
+
 /// Finds the file that `path` denotes below the directory `root`. Neither `..` nor an absolute link leads out of it.
 pub(super) fn find(root: Root<'_>, path: &Path, followed: Links) -> Result<Found, OpenError> {
     let mount = root.check(&root.handle, None)?;
@@ -151,7 +168,12 @@ pub(super) fn find(root: Root<'_>, path: &Path, followed: Links) -> Result<Found
         if links > MAX_LINKS {
             return Err(rustix::io::Errno::LOOP.into());
         }
-        if followed == Links::Trusted && !is_trusted_link(&found.stat, &parent.stat) {
+        let is_followed = match followed {
+            Links::Trusted => is_trusted_link(&found.stat, &parent.stat),
+            Links::Owned => is_owned(&found.stat),
+            Links::All => true,
+        };
+        if !is_followed {
             let link = opened.iter().map(|(_, name, _)| name).chain([&name]).fold(PathBuf::from("/"), |path, name| path.join(name));
             return Err(OpenError::Link { link, owner: found.stat.st_uid });
         }
@@ -177,8 +199,12 @@ fn components(path: &Path) -> Vec<OsString> {
 
 /// Returns whether only root or our own user can have written this link in this directory.
 fn is_trusted_link(link: &Stat, directory: &Stat) -> bool {
-    let trusted = [0, geteuid().as_raw()];
-    trusted.contains(&link.st_uid) && trusted.contains(&directory.st_uid) && directory.st_mode & WRITABLE_BY_OTHERS == 0
+    is_owned(link) && is_owned(directory) && directory.st_mode & WRITABLE_BY_OTHERS == 0
+}
+
+/// Returns whether a file belongs to root or our own user.
+fn is_owned(file: &Stat) -> bool {
+    [0, geteuid().as_raw()].contains(&file.st_uid)
 }
 
 #[cfg(test)]

@@ -24,6 +24,8 @@ pub(in crate::cli) fn theme(file: &str) -> Result<Theme, Failure> {
 
 /// Maximum number of theme files offered.
 const MAX_THEMES: usize = 32;
+/// Maximum number of files looked at: the folder may be another user's.
+const MAX_FILES: usize = 4096;
 
 /// Returns the themes in the files beside the configuration file, sorted by name; for one that is unusable, the error.
 pub(in crate::cli) fn user_themes() -> Vec<(SafeText, Result<Theme, SafeText>)> {
@@ -37,6 +39,6 @@ pub(in crate::cli) fn user_themes() -> Vec<(SafeText, Result<Theme, SafeText>)> 
 /// Returns the names of the theme files beside the configuration file.
 pub(in crate::cli) fn theme_files() -> Vec<OsString> {
     let files = folder().and_then(|folder| folder.read_dir().ok()).into_iter().flatten();
-    let names = files.filter_map(|file| Some(file.ok()?.file_name()));
+    let names = files.take(MAX_FILES).filter_map(|file| Some(file.ok()?.file_name()));
     names.filter(|name| name != "config.toml" && Path::new(name).extension().is_some_and(|ending| ending == "toml")).collect()
 }
