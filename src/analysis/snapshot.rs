@@ -76,3 +76,11 @@ pub struct Snapshot {
     /// EventCounters and meters.
     pub counters: CountersSnapshot,
 }
+
+impl Snapshot {
+    /// Returns the share of time paused for GC, 0 to 1: of the whole recorded time, or of the last ten seconds.
+    pub fn gc_share(&self, whole: bool) -> f64 {
+        let pauses = &self.gc.pauses;
+        if whole { pauses.total_ns as f64 / self.recorded_ns.max(1) as f64 } else { pauses.recent_share }
+    }
+}

@@ -90,8 +90,7 @@ pub fn findings(snapshot: &Snapshot, is_ended: bool, thresholds: &Thresholds) ->
             ..finding(Tab::Trace, text, "the figures are incomplete", "")
         });
     }
-    let pauses = &snapshot.gc.pauses;
-    let share = if is_ended { pauses.total_ns as f64 / duration } else { pauses.recent_share };
+    let share = snapshot.gc_share(is_ended);
     if share > thresholds.share(Threshold::GcTime) {
         let finding = gc_time_finding(share, thresholds);
         let live = if snapshot.gc.allocations.is_some() { None } else { finding.live };

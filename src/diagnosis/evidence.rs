@@ -134,7 +134,7 @@ impl Evidence<'_> {
     fn gc(&self) -> Result<Found, String> {
         let gc = &self.analysis.snapshot.gc;
         self.measured(Source::Collections, gc.collections.iter().sum::<u64>() > 0)?;
-        let share = gc.pauses.total_ns as f64 / self.duration();
+        let share = self.analysis.snapshot.gc_share(true);
         let full = gc.collections[2] as f64 * 1e9 / self.duration();
         let longest = if gc.pauses.count > 0 { format!(", longest {}", Nanoseconds(gc.pauses.longest_ns)) } else { String::new() };
         let mut text = format!("All threads are paused for {} of the time{longest}", Percent(share));

@@ -43,8 +43,7 @@ impl<'a> Look<'a> {
 
     /// Returns the figure for the share of time paused for GC, highlighted above the threshold of a finding.
     pub fn gc_time(&self) -> Figure {
-        let (snapshot, pauses) = (&self.analysis.snapshot, &self.analysis.snapshot.gc.pauses);
-        let share = if self.has_ended() { pauses.total_ns as f64 / snapshot.recorded_ns.max(1) as f64 } else { pauses.recent_share };
+        let share = self.analysis.snapshot.gc_share(self.has_ended());
         let is_high = share > self.state.options.thresholds.share(Threshold::GcTime);
         Figure::new("in GC", Percent(share), if is_high { Role::Warning } else { Role::Strong })
     }
