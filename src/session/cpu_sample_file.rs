@@ -3,15 +3,51 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use thiserror::Error;
+
 use super::pieces::Pieces;
 use super::recorded::{ReadError, RecordedFile};
 use crate::analysis::{RecordedCpuTime, SampledMethods};
 use crate::export::{Batch, SampleStream};
-use crate::model::{Span, finished_path};
+use crate::model::{Nanoseconds, Span, finished_path};
 use crate::nettrace::{Decoder, Ending, Limits, TraceHeader};
 
+/// Frequency of the clock of the samples, CLOCK_MONOTONIC, in ticks per second. Runtimes use the same clock.
+const TICKS_PER_SECOND: u64 = 1_000_000_000;
 /// Maximum distance between the starts of the two files, in nanoseconds: beyond it they belong to different recordings.
-const MAX_START_DIFFERENCE_NS: u64 = 60_000_000_000;
+const MAX_START_DIFFERENCE_NS: u64 = 60 * TICKS_PER_SECOND;
+
+/// Why there are no samples that belong to a recording.
+#[derive(Debug, Error)]
+pub enum NoSamples {
+    /// The file itself has the name of a sample file.
+    #[error("it has the name of a file of samples itself")]
+    Itself,
+    /// The sample file does not exist, or cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The recording has another clock.
+    #[error(
+        "the clock of the recording has {0} ticks per second, and that of the samples {TICKS_PER_SECOND}, so that their times cannot be compared"
+    )]
+    Clock(u64),
+    /// The files begin at different times.
+    #[error(
+        "the recording begins at {} of its clock and the samples at {} of theirs: more than {} apart, so they are not of the same time",
+        at(*.recording), at(*.samples), Nanoseconds(MAX_START_DIFFERENCE_NS)
+    )]
+    Time {
+        /// Start of the recording.
+        recording: i64,
+        /// Start of the samples.
+        samples: i64,
+    },
+}
+
+/// Formats a time of the clock.
+fn at(ticks: i64) -> String {
+    format!("{:.3} s", ticks as f64 / TICKS_PER_SECOND as f64)
+}
 
 /// Path of the file with the samples of a recording, which may itself still be `.partial`.
 pub(super) fn cpu_file(recording: &Path) -> PathBuf {
@@ -29,19 +65,26 @@ pub(super) struct CpuSampleFile {
 }
 
 impl CpuSampleFile {
-    /// Opens the sample file; `None` if there is none of the same time.
-    pub(super) fn open(recording: &Path, header: &TraceHeader) -> Option<Self> {
+    /// Opens the sample file.
+    ///
+    /// # Errors
+    /// If there is none of the same time.
+    pub(super) fn open(recording: &Path, header: &TraceHeader) -> Result<Self, NoSamples> {
         let path = cpu_file(recording);
-        if path == recording || header.ticks_per_second != 1_000_000_000 {
-            return None;
+        if path == recording {
+            return Err(NoSamples::Itself);
         }
         // In a shared folder, anyone may have created it.
-        let mut recorded = RecordedFile::open_discovered(&path).ok()?;
-        let own = recorded.header().ok()?;
-        // Both use CLOCK_MONOTONIC.
-        let start_offset_ns =
-            header.sync_ticks.checked_sub(own.sync_ticks).filter(|later| later.unsigned_abs() < MAX_START_DIFFERENCE_NS)?;
-        Some(Self { path, recorded, header: own, start_offset_ns })
+        let mut recorded = RecordedFile::open_discovered(&path)?;
+        let own = recorded.header()?;
+        if header.ticks_per_second != TICKS_PER_SECOND {
+            return Err(NoSamples::Clock(header.ticks_per_second));
+        }
+        let start_offset_ns = header.sync_ticks.checked_sub(own.sync_ticks);
+        match start_offset_ns.filter(|later| later.unsigned_abs() < MAX_START_DIFFERENCE_NS) {
+            Some(start_offset_ns) => Ok(Self { path, recorded, header: own, start_offset_ns }),
+            None => Err(NoSamples::Time { recording: header.sync_ticks, samples: own.sync_ticks }),
+        }
     }
 
     /// Converts a range of the recording, in nanoseconds since its start, to a range of this file.
@@ -97,9 +140,9 @@ impl SampleStream for SampleReader<'_> {
     }
 }
 
-/// Reads the samples next to a recording, limited to `span` if given; `None` if there are none of the same process and time.
+/// Reads the samples next to a recording, limited to `span` if given; `None` if there are none of the same time.
 pub fn read_cpu_samples(recording: &Path, header: &TraceHeader, span: Option<Span>) -> Option<RecordedCpuTime> {
-    let mut sample_file = CpuSampleFile::open(recording, header)?;
+    let mut sample_file = CpuSampleFile::open(recording, header).ok()?;
     let (from, to) = span.unwrap_or((i64::MIN, i64::MAX));
     let mut sampled = SampledMethods::within(sample_file.window(&(from..=to)));
     sample_file.recorded.read(&mut sampled).ok()?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::cpu_sample_file::{CpuSampleFile, SampleReader};
+use super::cpu_sample_file::{CpuSampleFile, NoSamples, SampleReader};
 use super::output::{OutputError, OutputFile};
 use super::recorded::{Pass, ReadError, RecordedFile};
 use crate::export::{Export, Finished, JoinCounts, Options, Overview, Part, Processes};
@@ -46,6 +46,9 @@ pub enum ExportError {
         /// One with a different boot time.
         other: PathBuf,
     },
+    /// The CPU samples next to a recording do not belong to it.
+    #[error(transparent)]
+    NoSamples(#[from] NoSamples),
     /// Canceled by the caller.
     #[error("the export was canceled")]
     Canceled,
@@ -135,8 +138,8 @@ pub fn export(
     }
 }
 
-/// Writes a recording and the CPU samples next to it into one stream, as [`export`] does; `None` if there are no samples. The outer error
-/// concerns the input, the inner one the output.
+/// Writes a recording and the CPU samples next to it into one stream, as [`export`] does. The outer error concerns the input, the inner one
+/// the output.
 ///
 /// # Errors
 /// See [`ExportError`].
@@ -144,16 +147,16 @@ pub(super) fn write_joined(
     recording: &Path,
     out: &File,
     should_continue: ShouldContinue<'_>,
-) -> Result<io::Result<Option<JoinCounts>>, ExportError> {
+) -> Result<io::Result<JoinCounts>, ExportError> {
     let options = Options::new(TraceFormat::Nettrace, Part::default());
-    let source = Source::find(recording, &[], &options)?.into_iter().next().filter(|source| source.sample_file.is_some());
-    let Some(source) = source else { return Ok(Ok(None)) };
+    let mut source = Source::new(recording, &options)?;
+    source.sample_file = Some(CpuSampleFile::open(recording, &source.recorded.header()?)?);
     let total = 2 * source.recorded.size();
     let should_continue: &mut dyn FnMut(u64) -> bool = &mut |bytes| should_continue(bytes, total);
     let recordings = vec![source.read(0, should_continue)?];
     let mut buffered = BufWriter::with_capacity(256 * 1024, out);
     let written = write(recordings, &options, &mut buffered, should_continue)?;
-    Ok(written.map(|written| written.into_iter().next().and_then(|exported| exported.joined())))
+    Ok(written.map(|written| written.first().and_then(Exported::joined).unwrap_or_default()))
 }
 
 /// A file to export, and the part of it.
@@ -175,17 +178,22 @@ struct Recording {
 }
 
 impl Source {
+    /// Opens a file without the CPU samples next to it.
+    fn new(path: &Path, options: &Options) -> Result<Self, ReadError> {
+        let (recorded, part) = (RecordedFile::open(path)?, options.part.clone());
+        Ok(Self { path: path.to_owned(), recorded, part, sample_file: None, separate_samples: None })
+    }
+
     /// Opens a recording, and the CPU samples next to it unless they are exported already. Formats that contain only samples use these alone:
     /// they are more exact than those of the runtime, and using both would count each twice.
     fn find(path: &Path, paths: &[PathBuf], options: &Options) -> Result<Vec<Self>, ReadError> {
-        let part = options.part.clone();
-        let mut main = Self { path: path.to_owned(), recorded: RecordedFile::open(path)?, part, sample_file: None, separate_samples: None };
+        let mut main = Self::new(path, options)?;
         if matches!(options.format, TraceFormat::Chromium | TraceFormat::Csv) {
             return Ok(vec![main]);
         }
         let is_listed = |file: &Path| paths.iter().any(|path| same_file(path, file));
         let header = main.recorded.header()?;
-        let Some(sample_file) = CpuSampleFile::open(path, &header) else { return Ok(vec![main]) };
+        let Ok(sample_file) = CpuSampleFile::open(path, &header) else { return Ok(vec![main]) };
         if is_listed(&sample_file.path) {
             main.separate_samples = Some(sample_file.path);
             return Ok(vec![main]);

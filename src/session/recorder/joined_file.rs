@@ -77,16 +77,16 @@ fn write(
     let failed = |error: io::Error| format!("{}: {error}", output.partial().display());
     match write_joined(recording.partial(), &file, should_continue) {
         Err(ExportError::Canceled) => Ok(None),
+        // Readers do not find samples that do not belong to the recording.
+        Err(error @ ExportError::NoSamples(_)) => Err(format!("{error}; `dn-top report {}` shows them", samples.display())),
         Err(error) => Err(error.to_string()),
         Ok(Err(error)) => Err(failed(error)),
-        Ok(Ok(Some(joined))) if joined.events == events && !joined.samples_cut => {
+        Ok(Ok(joined)) if joined.events == events && !joined.samples_cut => {
             let bytes = file.sync_all().and_then(|()| file.metadata()).map_err(failed)?.len();
             Ok(Some((output, joined, bytes)))
         }
-        Ok(Ok(joined)) => {
-            let written = joined.map_or(0, |joined| joined.events);
-            Err(format!("only {written} of {events} events could be joined with them"))
-        }
+        Ok(Ok(joined)) if joined.samples_cut => Err("their file ends early, so not all of them could be joined".to_owned()),
+        Ok(Ok(JoinCounts { events: written, .. })) => Err(format!("only {written} of {events} events could be joined with them")),
     }
 }
 
@@ -100,10 +100,9 @@ mod tests {
     use crate::nettrace::{ThreadId, TraceHeader};
     use crate::session::tests::{empty_trace, file_names};
 
-    /// Creates a recording without events, and three samples next to it.
-    fn files(folder: &Path) -> (OutputFile, PathBuf) {
+    /// Creates a recording without events, and three samples of process 42 next to it.
+    fn files(folder: &Path, header: TraceHeader) -> (OutputFile, PathBuf) {
         let (output, mut file) = OutputFile::create(&folder.join("a.nettrace")).unwrap();
-        let header = TraceHeader { process_id: 42, ..TraceHeader::default() };
         io::Write::write_all(&mut file, &empty_trace(header)).unwrap();
         let mut trace = CpuTrace::new(&TraceHeader::default(), 42, "shop");
         let sample = |at| CpuStack { thread: ThreadId::of(43), at, kernel: &[], user: &[0x1010], missing: None };
@@ -126,18 +125,39 @@ mod tests {
 
     #[test]
     fn samples_are_joined_into_the_recording() {
-        let folder = tempfile::tempdir().unwrap();
-        let (output, samples) = files(folder.path());
-        let JoinedFile { output, bytes, samples } = JoinedFile::join(output, &samples, 0, &mut |_, _| true).unwrap();
-        let file = output.persist().unwrap();
-        assert_eq!((samples, file.metadata().unwrap().len(), file_names(folder.path())), (3, bytes, vec!["a.nettrace".to_owned()]));
+        // In a container, the runtime reports another pid than the kernel.
+        for process_id in [42, 1] {
+            let folder = tempfile::tempdir().unwrap();
+            let (output, samples) = files(folder.path(), TraceHeader { process_id, ..TraceHeader::default() });
+            let JoinedFile { output, bytes, samples } = JoinedFile::join(output, &samples, 0, &mut |_, _| true).unwrap();
+            let file = output.persist().unwrap();
+            assert_eq!((samples, file.metadata().unwrap().len(), file_names(folder.path())), (3, bytes, vec!["a.nettrace".to_owned()]));
+        }
+    }
+
+    #[test]
+    fn reason_for_two_files_is_reported() {
+        let header = TraceHeader::default();
+        for (header, words) in [
+            (
+                TraceHeader { sync_ticks: header.sync_ticks + 60_500_000_000, ..header },
+                "a.cpu.nettrace: the recording begins at 60.500 s of its clock and the samples at 0.000 s of theirs: more than 60 s apart, so they \
+                 are not of the same time; `dn-top report ",
+            ),
+            (TraceHeader { ticks_per_second: 10_000_000, ..header }, "has 10000000 ticks per second, and that of the samples 1000000000"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let (output, samples) = files(folder.path(), header);
+            let trouble = JoinedFile::join(output, &samples, 0, &mut |_, _| true).unwrap_err().trouble.unwrap();
+            assert!(trouble.contains(words) && trouble.ends_with("a.cpu.nettrace` shows them"), "{trouble}");
+        }
     }
 
     #[test]
     fn both_files_are_kept_if_joining_fails_or_is_canceled() {
         for (events, wanted, words) in [(0, false, None), (1, true, Some("a.cpu.nettrace: only 0 of 1 events could be joined with them"))] {
             let folder = tempfile::tempdir().unwrap();
-            let (output, samples) = files(folder.path());
+            let (output, samples) = files(folder.path(), TraceHeader { process_id: 42, ..TraceHeader::default() });
             let before = std::fs::read(&samples).unwrap();
             let NotJoined { output, trouble } = JoinedFile::join(output, &samples, events, &mut |_, _| wanted).unwrap_err();
             assert_eq!(trouble.is_some(), words.is_some());
