@@ -1,5 +1,7 @@
 //! Findings about this machine.
 
+use std::fmt;
+
 use super::SafeText;
 
 /// One check of the machine.
@@ -40,6 +42,21 @@ impl Check {
     /// Creates a check of something that cannot be observed or done.
     pub fn bad(subject: &'static str, finding: impl Into<SafeText>, advice: &'static str) -> Self {
         Self { subject, grade: Grade::Bad, finding: finding.into(), advice: Some(advice) }
+    }
+}
+
+/// What prevents something, and what to do about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Obstacle {
+    /// What is in the way.
+    pub what: &'static str,
+    /// How to remove it.
+    pub remedy: &'static str,
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what, self.remedy)
     }
 }
 

@@ -30,7 +30,7 @@ mod units;
 mod variable;
 
 pub use capability::Capability;
-pub use check::{Check, Grade};
+pub use check::{Check, Grade, Obstacle};
 pub use comparison::{Amount, Change};
 pub use condition::{Condition, Figure};
 pub use cpu::{CpuThread, CpuTime};

@@ -7,9 +7,9 @@ use super::discovery::Sources;
 use super::perf::CpuSampler;
 use super::proc::Proc;
 use super::proc::container::in_initial_pid_namespace;
-use super::tracing::{may_trace_others, untraceable};
+use super::tracing::{ADD_SYS_PTRACE, may_trace_others, untraceable};
 use super::user_events::Kernel;
-use crate::model::{Check, SafeText};
+use crate::model::{Check, Obstacle, SafeText};
 
 /// Checks permissions, namespaces, folders and kernel settings. Blocks on the file system.
 pub fn machine_checks(sources: &Sources) -> Vec<Check> {
@@ -31,8 +31,8 @@ fn user(root: bool) -> Check {
     if root && !may_trace_others() {
         return Check::bad(
             "user",
-            "root without CAP_SYS_PTRACE: processes of other users and in other containers cannot be attached to".to_owned(),
-            "start the container of dn-top with `--cap-add SYS_PTRACE` (docker, podman), or with SYS_PTRACE in securityContext.capabilities.add (Kubernetes)",
+            "dn-top runs as root without CAP_SYS_PTRACE: processes of other users and in other containers cannot be attached to".to_owned(),
+            ADD_SYS_PTRACE,
         );
     }
     if root {
@@ -97,10 +97,7 @@ fn perf_events(sources: &Sources, root: bool) -> Check {
 fn core_dumps() -> Check {
     // A dump is written by a program that the target itself starts. Processes of this user are taken to have the same restrictions as this one.
     match untraceable(std::process::id()) {
-        Some(why) => {
-            let (finding, advice) = why.split_once(": ").unwrap_or((why, ""));
-            Check::bad("core dumps", finding.to_owned(), advice)
-        }
+        Some(Obstacle { what, remedy }) => Check::bad("core dumps", what.to_owned(), remedy),
         None => Check::good("core dumps", "dump programs may trace their processes".to_owned()),
     }
 }

@@ -3,15 +3,21 @@
 
 use std::fs;
 
+use crate::model::Obstacle;
+
 /// The kernel's rule for tracing processes; absent without the Yama module.
 const SCOPE: &str = "/proc/sys/kernel/yama/ptrace_scope";
 
 /// Number of the capability to trace other processes (Linux, `capability.h`).
 const SYS_PTRACE: u32 = 19;
 
+/// How to obtain the capability, which a root user in a container lacks by default.
+pub(super) const ADD_SYS_PTRACE: &str =
+    "start its container with `--cap-add SYS_PTRACE` (docker, podman), or with SYS_PTRACE in securityContext.capabilities.add (Kubernetes)";
+
 /// Returns what may prevent a process from being traced by its own child, and a remedy. Best effort: `None` if nothing is found.
-pub fn untraceable(pid: u32) -> Option<&'static str> {
-    advice(&read(SCOPE), &read(&format!("/proc/{pid}/status")))
+pub fn untraceable(pid: u32) -> Option<Obstacle> {
+    obstacle(&read(SCOPE), &read(&format!("/proc/{pid}/status")))
 }
 
 /// Returns whether this process has `CAP_SYS_PTRACE`, which access to the files of other users' processes requires.
@@ -24,23 +30,19 @@ fn read(path: &str) -> String {
     String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
 }
 
-/// Returns the restriction, a colon, and the remedy.
-fn advice(scope: &str, status: &str) -> Option<&'static str> {
-    match scope.trim() {
+fn obstacle(scope: &str, status: &str) -> Option<Obstacle> {
+    let is_filtered = || status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() != "0"));
+    let (what, remedy) = match scope.trim() {
         // 1 is no obstacle: the runtime declares its dump program as the permitted tracer.
-        "2" if !has_sys_ptrace(status) => {
-            return Some(
-                "kernel.yama.ptrace_scope is 2, and only root may trace: run `sudo sysctl kernel.yama.ptrace_scope=1` for the duration of the dump",
-            );
-        }
-        "3" => return Some("kernel.yama.ptrace_scope is 3, which forbids tracing: restart the machine with another value"),
-        _ => {}
-    }
-    let filtered = status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() != "0"));
-    filtered.then_some(
-        "the process runs under a seccomp filter, as in a container, which may forbid tracing: start its container with `--cap-add SYS_PTRACE` \
-         (docker, podman), or with SYS_PTRACE in securityContext.capabilities.add (Kubernetes)",
-    )
+        "2" if !has_sys_ptrace(status) => (
+            "kernel.yama.ptrace_scope is 2, and only root may trace",
+            "run `sudo sysctl kernel.yama.ptrace_scope=1` for the duration of the dump",
+        ),
+        "3" => ("kernel.yama.ptrace_scope is 3, which forbids tracing", "restart the machine with another value"),
+        _ if is_filtered() => ("the process runs under a seccomp filter, as in a container, which may forbid tracing", ADD_SYS_PTRACE),
+        _ => return None,
+    };
+    Some(Obstacle { what, remedy })
 }
 
 /// Returns whether the process, and so its dump program, has `CAP_SYS_PTRACE`, as root's processes do.
@@ -65,9 +67,9 @@ mod tests {
             ("3\n", "CapEff:\t000001ffffffffff\n", Some("restart")),
             ("1\n", "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n", Some("--cap-add SYS_PTRACE")),
         ] {
-            let found = advice(scope, status);
+            let found = obstacle(scope, status);
             assert_eq!(found.is_some(), words.is_some(), "{scope} {status}");
-            assert!(words.is_none_or(|words| found.unwrap().split_once(": ").unwrap().1.contains(words)), "{found:?}");
+            assert!(words.is_none_or(|words| found.unwrap().remedy.contains(words)), "{found:?}");
         }
     }
 

@@ -8,7 +8,7 @@ use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
 use crate::ipc::{DumpKind, DumpRequest, Hresult, TargetPath};
-use crate::model::{Bytes, FreeSpace, Process, RunState, SafeText, has_own_root, reachable_path};
+use crate::model::{Bytes, FreeSpace, Obstacle, Process, RunState, SafeText, has_own_root, reachable_path};
 use crate::net::client::Client;
 use crate::net::target_file;
 use crate::net::{ExchangeError, untraceable};
@@ -74,7 +74,7 @@ pub enum DumpError {
         /// The error.
         error: ExchangeError,
         /// Possible cause of a denial, and what to do about it.
-        advice: Option<&'static str>,
+        advice: Option<Obstacle>,
     },
     /// The runtime reported success but there is no file.
     #[error("the runtime reported success, but there is no dump at {}; {cause}", path.display())]
@@ -105,12 +105,13 @@ fn cause_of_missing(process: &Process, kind: DumpKind) -> &'static str {
 }
 
 /// The target's error output and our advice, to append to the error.
-fn tail(error: &ExchangeError, advice: Option<&str>) -> String {
-    error.details().iter().map(SafeText::as_str).chain(advice).map(|line| format!("\n  {line}")).collect()
+fn tail(error: &ExchangeError, advice: Option<Obstacle>) -> String {
+    let lines = error.details().into_iter().map(|line| line.to_string());
+    lines.chain(advice.map(|advice| advice.to_string())).map(|line| format!("\n  {line}")).collect()
 }
 
 /// Returns what may have prevented a dump, and a remedy.
-fn advice(error: &ExchangeError, pid: u32) -> Option<&'static str> {
+fn advice(error: &ExchangeError, pid: u32) -> Option<Obstacle> {
     (error.hresult() == Some(Hresult::FAIL) && may_be_forbidden(&error.details())).then(|| untraceable(pid)).flatten()
 }
 

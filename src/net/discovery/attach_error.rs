@@ -11,14 +11,11 @@ use crate::net::endpoint::SocketName;
 use crate::net::peer::PeerError;
 use crate::net::proc::{Proc, container};
 use crate::net::stream::MAX_PATH_LENGTH;
+use crate::net::tracing::ADD_SYS_PTRACE;
 
 fn trouble(kind: Trouble, reason: String) -> Contact {
     Contact::Trouble { kind, reason: reason.into() }
 }
-
-/// How to obtain the capability that root lacks in a container.
-const ADD_SYS_PTRACE: &str =
-    "start its container with `--cap-add SYS_PTRACE` (docker, podman), or with SYS_PTRACE in securityContext.capabilities.add (Kubernetes)";
 
 /// The user of this process, and where it runs: what it can do about a denial.
 #[derive(Debug, Clone, Copy)]
