@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
 
+use super::blocking::{Blocking, start_blocking};
 use super::listener::Listener;
 use super::names::{NAME_KEYWORDS, request_names};
 use super::output::OutputError;
@@ -161,7 +161,7 @@ pub async fn profile_cpu(
         _ => Symbols::default(),
     };
     // Reads files for names.
-    let named = tokio::task::spawn_blocking(move || {
+    let named = start_blocking(move || {
         let known = if names_missing.is_none() { MethodNames::Complete } else { MethodNames::Missing };
         let time = collector.cpu_time(&symbols, known);
         let file = collector.finish_file(&symbols, known);
@@ -202,7 +202,7 @@ async fn show_each(
         symbols = copied.map_or(symbols, Arc::new);
         let (collector, symbols) = (Arc::clone(collector), Arc::clone(&symbols));
         // Reads files for names.
-        let time = tokio::task::spawn_blocking(move || collector.cpu_time(&symbols, known));
+        let time = start_blocking(move || collector.cpu_time(&symbols, known));
         // The task does not panic.
         if !time.await.is_ok_and(|time| show(&time)) {
             return;
@@ -238,7 +238,7 @@ async fn listen<S: Sink + Send + 'static>(
 pub(super) struct CpuSampling {
     pub(super) collector: Arc<Collector>,
     /// Completes once the collector is stopped or has no other owner.
-    pub(super) task: JoinHandle<()>,
+    pub(super) task: Blocking<()>,
 }
 
 impl CpuSampling {
@@ -246,7 +246,7 @@ impl CpuSampling {
     fn of(mut sampler: CpuSampler, code: NativeCode, file: Option<CpuFile>) -> Self {
         let collector = Arc::new(Collector::new(code, sampler.period_ns(), file));
         let collecting = Arc::clone(&collector);
-        let task = tokio::task::spawn_blocking(move || collecting.collect(&mut sampler));
+        let task = start_blocking(move || collecting.collect(&mut sampler));
         Self { collector, task }
     }
 
@@ -270,7 +270,7 @@ impl CpuSampling {
     ) -> Result<Result<Self, CpuTimeUnavailable>, OutputError> {
         let client = client.clone();
         // Visits every thread of the process.
-        let started = tokio::task::spawn_blocking(move || collect(&client, &name, file.as_deref())).await;
+        let started = start_blocking(move || collect(&client, &name, file.as_deref())).await;
         Ok(Err(match started {
             Ok(Ok(started)) => return Ok(Ok(started)),
             Ok(Err(CpuError::File(error))) => return Err(error),
@@ -286,7 +286,7 @@ impl CpuSampling {
         self.task.await.ok()?;
         let names = if are_all { MethodNames::Complete } else { MethodNames::Missing };
         // Reads files for names.
-        tokio::task::spawn_blocking(move || self.collector.cpu_time(&methods, names)).await.ok()
+        start_blocking(move || self.collector.cpu_time(&methods, names)).await.ok()
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use foldhash::HashMap;
 use tokio::time::Instant;
 
+use super::blocking::start_blocking;
 use super::threads::limits_since;
 use crate::model::{CpuConstraints, CpuLimit, CpuUse};
 use crate::net::client::Client;
@@ -43,7 +44,7 @@ impl CpuMonitor {
         let (at, client) = (Instant::now(), client.clone());
         let read = move || (client.cpu_time(), client.scheduled_threads(MAX_THREADS), client.cpu_limits(), client.machine_busy());
         // A panic in it is reported by the panic hook.
-        let (cpu, threads, limits, machine) = tokio::task::spawn_blocking(read).await.ok()?;
+        let (cpu, threads, limits, machine) = start_blocking(read).await.ok()?;
         self.take(at, cpu, threads, limits, machine)
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
+use super::blocking::start_blocking;
 use crate::ipc::{DumpKind, DumpRequest, Hresult, TargetPath};
 use crate::model::{Bytes, FreeSpace, Obstacle, Process, RunState, SafeText, has_own_root, reachable_path};
 use crate::net::client::Client;
@@ -130,7 +131,7 @@ pub async fn check_dump(client: &Client, process: &Process, request: &DumpReques
     let here = free_path(process, &request.path)?;
     if let Some(folder) = here.parent().map(Path::to_owned) {
         let client = client.clone();
-        let space = tokio::task::spawn_blocking(move || free_space(&client, &folder)).await.ok().flatten();
+        let space = start_blocking(move || free_space(&client, &folder)).await.ok().flatten();
         check_memory(space, process.usage.dump_bytes(request.kind))?;
     }
     Ok(here)

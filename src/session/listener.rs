@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::task::JoinHandle;
-
+use super::blocking::{Blocking, start_blocking};
 use super::plan::StartError;
 use super::trace_session::{EventStream, StopLimit, TraceSession, Unfinished};
 use crate::ipc::SessionConfig;
@@ -18,7 +17,7 @@ use crate::nettrace::{Decoder, Ending, Limits, Sink};
 pub(super) struct Listener<S> {
     session: Arc<TraceSession>,
     sink: Arc<Mutex<S>>,
-    reading: Option<JoinHandle<Ending>>,
+    reading: Option<Blocking<Ending>>,
 }
 
 impl<S: Sink + Send + 'static> Listener<S> {
@@ -31,7 +30,7 @@ impl<S: Sink + Send + 'static> Listener<S> {
         let stream = stream.into_blocking().map_err(StartError::Handle)?;
         let sink = Arc::new(Mutex::new(sink));
         let to = Arc::clone(&sink);
-        let reading = tokio::task::spawn_blocking(move || listen(stream, &*to));
+        let reading = start_blocking(move || listen(stream, &*to));
         Ok(Self { session, sink, reading: Some(reading) })
     }
 

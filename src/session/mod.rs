@@ -6,6 +6,7 @@
 //! the only user-visible texts made here are error messages.
 
 mod backlog;
+mod blocking;
 mod client_data;
 mod condition;
 mod count;

@@ -14,6 +14,7 @@ use tokio::process::ChildStdin;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
+use super::blocking::start_blocking;
 use super::launch::{PORT, resume_others};
 use crate::net::child;
 use crate::net::discovery::Sources;
@@ -44,7 +45,7 @@ pub(super) fn start(folder: &Path) -> io::Result<ChildStdin> {
 /// # Errors
 /// Why the port cannot be served.
 pub async fn resume_orphans(folder: &Path) -> Result<(), PortError> {
-    let closed = tokio::task::spawn_blocking(|| io::copy(&mut io::stdin().lock(), &mut io::sink()));
+    let closed = start_blocking(|| io::copy(&mut io::stdin().lock(), &mut io::sink()));
     // A pipe that cannot be read counts as closed.
     drop(closed.await);
     let served = serve(&address_in(folder, PORT)).await;

@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use self::driver::Driver;
+use super::blocking::{Blocking, start_blocking};
 use super::count::Counting;
 use super::cpu::CpuSampling;
 use super::names::MethodNameSearch;
@@ -157,7 +158,7 @@ impl Recorder {
 }
 
 /// A started recording: its session, the joint recording of kernel scheduling if requested, and the thread that reads the stream.
-type StartedRecording = (Arc<TraceSession>, Option<SchedulingRecording>, JoinHandle<Pumped>);
+type StartedRecording = (Arc<TraceSession>, Option<SchedulingRecording>, Blocking<Pumped>);
 
 /// Opens the session, and starts reading its stream.
 async fn begin(
@@ -175,7 +176,7 @@ async fn begin(
     let Some(sockets) = plan.scheduling.clone() else {
         let (session, stream) = open().await?;
         let pump = Pump { session: session.clone(), file, max_bytes: plan.max_bytes, counting, progress };
-        return Ok((session, None, tokio::task::spawn_blocking(move || pump.run(stream))));
+        return Ok((session, None, start_blocking(move || pump.run(stream))));
     };
     let target = Target { file: Arc::new(file), max_bytes: plan.max_bytes, progress: progress.clone() };
     let (scheduling, inlet) = SchedulingRecording::start(sockets, target).await?;
@@ -183,7 +184,7 @@ async fn begin(
     let names = ThreadNames::of(client.clone()).await;
     let (session, stream) = open().await?;
     let pump = ServicePump { session: session.clone(), process, names, inlet, counting, progress };
-    Ok((session, Some(scheduling), tokio::task::spawn_blocking(move || pump.run(stream))))
+    Ok((session, Some(scheduling), start_blocking(move || pump.run(stream))))
 }
 
 /// The session to open, the kernel sampling, and why the kernel cannot sample if it was requested.

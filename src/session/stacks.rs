@@ -6,6 +6,7 @@ use foldhash::{HashMap, HashSet};
 use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
+use super::blocking::start_blocking;
 use super::listener::Listener;
 use super::names::NAME_KEYWORDS;
 use super::plan::StartError;
@@ -71,7 +72,7 @@ pub async fn thread_stacks(client: &Client) -> Result<ThreadStacks, StacksError>
     }
     // Read now, as threads may exit at any time.
     let reading = client.clone();
-    let names = tokio::task::spawn_blocking(move || reading.thread_names()).await.unwrap_or_default();
+    let names = start_blocking(move || reading.thread_names()).await.unwrap_or_default();
     let over = listener.is_over();
     let ended = listener.stop(StopLimit::RUNDOWN).await;
     let mut waits = waits(client).await;
@@ -88,7 +89,7 @@ pub async fn thread_stacks(client: &Client) -> Result<ThreadStacks, StacksError>
 /// Returns what threads wait for in the kernel.
 async fn waits(client: &Client) -> HashMap<u64, &'static str> {
     let client = client.clone();
-    tokio::task::spawn_blocking(move || client.thread_waits()).await.unwrap_or_default()
+    start_blocking(move || client.thread_waits()).await.unwrap_or_default()
 }
 
 /// Accepts the samples of the sampler's first pass, for which it suspends all threads: one moment. The pass ends when a thread is sampled again.

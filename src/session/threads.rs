@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
+use super::blocking::{Blocking, start_blocking};
 use crate::analysis::ThreadCpu;
 use crate::model::{CpuConstraints, CpuLimit, ThreadUse};
 use crate::net::client::Client;
@@ -26,7 +26,7 @@ pub(super) struct Threads {
     known: BTreeMap<u64, ([Duration; 2], ThreadUse)>,
     due: Option<Instant>,
     /// The reading under way, on a thread for blocking calls: /proc is slow for a process with many threads or a busy memory map.
-    reading: Option<oneshot::Receiver<Reading>>,
+    reading: Option<Blocking<Reading>>,
     shown: Arc<[ThreadUse]>,
     /// CPU limits of its control groups, each from the reading that first found it.
     limits: Vec<CpuLimit>,
@@ -54,13 +54,11 @@ struct Reading {
 impl Threads {
     /// Starts a reading if one is due. Returns the threads if a reading has ended since the last call.
     pub(super) fn read_if_due(&mut self, client: &Client) -> Option<Arc<[ThreadUse]>> {
-        let read = match self.reading.as_mut().map(oneshot::Receiver::try_recv) {
-            Some(Err(oneshot::error::TryRecvError::Empty)) => return None,
-            Some(Ok(reading)) => Some(self.apply(reading)),
-            // It panicked, which the panic hook reports.
-            Some(Err(oneshot::error::TryRecvError::Closed)) | None => None,
-        };
-        self.reading = None;
+        if self.reading.as_ref().is_some_and(|reading| !reading.is_finished()) {
+            return None;
+        }
+        // One that panicked has no result; the panic hook reports it.
+        let read = self.reading.take().and_then(Blocking::into_result).map(|reading| self.apply(reading));
         if self.due.is_none_or(|due| due <= Instant::now()) {
             self.start(client);
         }
@@ -88,15 +86,12 @@ impl Threads {
 
     fn start(&mut self, client: &Client) {
         let is_first = self.due.replace(Instant::now() + READ_INTERVAL).is_none();
-        let (sender, receiver) = oneshot::channel();
-        self.reading = Some(receiver);
         let client = client.clone();
-        tokio::task::spawn_blocking(move || {
+        self.reading = Some(start_blocking(move || {
             let (threads, limits) = (client.thread_times(MAX_THREADS.0), client.cpu_limits());
             let machine_busy = client.machine_busy();
-            // The receiver may have been dropped.
-            let _ = sender.send(Reading { is_first, threads, limits, machine_busy, at: monotonic_ns() });
-        });
+            Reading { is_first, threads, limits, machine_busy, at: monotonic_ns() }
+        }));
     }
 
     fn apply(&mut self, reading: Reading) -> Arc<[ThreadUse]> {

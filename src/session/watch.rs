@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::blocking::start_blocking;
 use super::counters::{CounterEvent, CounterMonitor, CounterOptions, CounterSelection};
 use super::cpu_use::CpuMonitor;
 use crate::analysis::CountersSnapshot;
@@ -54,14 +55,14 @@ impl Search {
 /// Returns whether a file of this name is mapped into the process.
 async fn maps(client: &Client, file: &'static str) -> bool {
     let client = client.clone();
-    tokio::task::spawn_blocking(move || client.maps(file)).await.unwrap_or(false)
+    start_blocking(move || client.maps(file)).await.unwrap_or(false)
 }
 
 /// Returns memory, threads and open files of the process.
 async fn resources(client: &Client) -> ResourceUse {
     let client = client.clone();
     // A panic in it is reported by the panic hook.
-    tokio::task::spawn_blocking(move || client.resources()).await.unwrap_or_default()
+    start_blocking(move || client.resources()).await.unwrap_or_default()
 }
 
 /// Returns the number of loaded assemblies.

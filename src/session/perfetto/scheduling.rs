@@ -23,6 +23,7 @@ use crate::net::perfetto::{Cause, Connection, IncomingReply, PerfettoError, REPL
 use crate::perfetto::call::{Method as _, Reply};
 use crate::perfetto::consumer::ConsumerMethod as Method;
 use crate::perfetto::recording::{FTRACE, Packets, disabled, enable, flush, losses};
+use crate::session::blocking::start_blocking;
 use crate::session::progress::Progress;
 
 /// Interval between reads of the service's buffers.
@@ -291,7 +292,7 @@ impl Reader {
     async fn write(&mut self) -> Result<(), SchedulingError> {
         let (file, trace) = (self.target.file.clone(), std::mem::take(&mut self.trace));
         let length = trace.len() as u64;
-        let written = tokio::task::spawn_blocking(move || (&*file).write_all(&trace)).await;
+        let written = start_blocking(move || (&*file).write_all(&trace)).await;
         written.map_err(|_| SchedulingError::Panicked)??;
         let Target { max_bytes, progress, .. } = &self.target;
         let bytes = progress.bytes.fetch_add(length, Ordering::Relaxed) + length;
@@ -369,7 +370,7 @@ impl Reader {
         // The service frees them anyway when the connection is closed.
         let _ = self.connection.ask(Method::FreeBuffers, Vec::new(), Token::Freed, REPLY_TIMEOUT).await;
         let file = self.target.file.clone();
-        tokio::task::spawn_blocking(move || file.sync_all()).await.map_err(|_| SchedulingError::Panicked)??;
+        start_blocking(move || file.sync_all()).await.map_err(|_| SchedulingError::Panicked)??;
         Ok(missing)
     }
 }

@@ -18,6 +18,7 @@ use crate::net::stream::BlockingStream;
 use crate::nettrace::{DecodeError, Decoder, Limits, Sink, Thread, ThreadId};
 use crate::perfetto::chunk::WriterId;
 use crate::perfetto::producer::packets;
+use crate::session::blocking::{Blocking, start_blocking};
 use crate::session::plan::StartError;
 use crate::session::progress::Slot;
 use crate::session::trace_session::{EventStream, StopLimit, TraceSession};
@@ -67,7 +68,7 @@ impl ThreadNames {
         let seen = Slot::default();
         // /proc can be slow. A panic in it is reported by the panic hook.
         let read = |client: Client, names: Slot<_>| async move {
-            let _ = tokio::task::spawn_blocking(move || names.put(client.thread_names())).await;
+            let _ = start_blocking(move || names.put(client.thread_names())).await;
         };
         read(client.clone(), seen.clone()).await;
         let names = seen.clone();
@@ -91,7 +92,7 @@ impl Drop for ThreadNames {
 #[derive(Debug)]
 pub(super) struct Stream {
     session: Arc<TraceSession>,
-    thread: JoinHandle<()>,
+    thread: Blocking<()>,
 }
 
 /// Packet counts of all streams of a recording.
@@ -124,7 +125,7 @@ impl Stream {
         let names = ThreadNames::of(client).await;
         let thread = {
             let session = session.clone();
-            tokio::task::spawn_blocking(move || convert(stream, &session, Converter::new(about, names, inlet)))
+            start_blocking(move || convert(stream, &session, Converter::new(about, names, inlet)))
         };
         Ok(Self { session, thread })
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use crate::net::files::free_space;
+use crate::session::blocking::start_blocking;
 
 /// Interval between two checks.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -25,7 +26,7 @@ async fn watch(free_space: impl Fn() -> io::Result<u64> + Clone + Send + 'static
     let mut reserve = None;
     loop {
         // A network file system may take its time.
-        if let Ok(Ok(free)) = tokio::task::spawn_blocking(free_space.clone()).await {
+        if let Ok(Ok(free)) = start_blocking(free_space.clone()).await {
             let reserve = *reserve.get_or_insert(RESERVE.min(free / 4));
             if free < reserve && reserve >= MIN_RESERVE {
                 return free;

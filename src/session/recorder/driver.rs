@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval, sleep};
 
 use super::StopRequest;
@@ -18,6 +17,7 @@ use crate::model::{Bytes, Outcome, Phase, Rate, Recording, SafeText, StoppedBy};
 use crate::net::ExchangeError;
 use crate::net::client::Client;
 use crate::net::log;
+use crate::session::blocking::{Blocking, start_blocking};
 use crate::session::cpu::MethodNames;
 use crate::session::names::MethodNameSearch;
 use crate::session::output::{OutputError, OutputFile};
@@ -50,7 +50,7 @@ pub(super) struct Driver {
     pub(super) requests: watch::Receiver<StopRequest>,
     pub(super) ticks: Interval,
     /// The thread that collects kernel samples.
-    pub(super) cpu: Option<JoinHandle<()>>,
+    pub(super) cpu: Option<Blocking<()>>,
     /// Progress of joining the two files, once started.
     pub(super) joined_percent: Option<Arc<AtomicU8>>,
     /// Threads of the process, if events are analyzed.
@@ -63,7 +63,7 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    pub(super) async fn run(mut self, pump: JoinHandle<Pumped>, output: OutputFile) {
+    pub(super) async fn run(mut self, pump: Blocking<Pumped>, output: OutputFile) {
         let stopped_by = self.record(output.partial()).await;
         if let Some(by) = stopped_by {
             self.await_stoppable(by).await;
@@ -96,7 +96,7 @@ impl Driver {
             return;
         }
         let (recording, progress, complete) = (recording.to_owned(), self.progress.clone(), pumped.complete);
-        let finished = tokio::task::spawn_blocking(move || {
+        let finished = start_blocking(move || {
             let (live, all) = read_names(&recording, &progress, IF_ABANDONED);
             let names = if all && complete { MethodNames::Complete } else { MethodNames::Missing };
             (cpu.finish_file(live.symbols(), names), all)
@@ -119,7 +119,7 @@ impl Driver {
         };
         let (progress, events) = (self.progress.clone(), self.progress.totals().events);
         let percent = self.joined_percent.insert(Arc::default()).clone();
-        let joining = tokio::task::spawn_blocking(move || {
+        let joining = start_blocking(move || {
             JoinedFile::join(output, &samples, events, &mut |done, of| {
                 percent.store((done * 100 / of.max(1)).min(100) as u8, Ordering::Relaxed);
                 !progress.abandoned.load(Ordering::Relaxed)
