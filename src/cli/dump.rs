@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use super::host::Host;
-use super::target::{check_supported, connect, display_name, exchange_error, exit_code, target_path};
+use super::target::{check_supported, connect, display_name, exchange_error, exit_code, find, target_path};
 use super::{args, print, when};
 use crate::ipc::{CommandCode, DumpFlags, DumpRequest, PerfMapKind};
-use crate::model::{Bytes, check_file_name, default_dump_path, reachable_path};
+use crate::model::{Bytes, Process, Usage, check_file_name, default_dump_path, reachable_path};
 use crate::session::{self, DumpError};
 
 #[derive(Serialize)]
@@ -26,31 +26,23 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
     if let Some(path) = &arguments.output_path {
         check_file_name(path, "dmp").map_err(Failure::usage)?;
     }
-    let (process, client) = connect(host, &arguments.target.target).await?;
+    let (mut process, client) = connect(host, &arguments.target.target).await?;
     check_supported(&process, CommandCode::GenerateCoreDump)?;
-    let kind = arguments.kind;
-    let flags = DumpFlags { crash_report: arguments.crash_report, log: arguments.diag, ..DumpFlags::default() };
     let failure = |error: DumpError| {
         let exit = if let DumpError::Exchange { error, .. } = &error { exit_code(error) } else { Exit::Failed };
         Failure::new(exit, error)
     };
-    let checked_request = async || {
-        let path = match &arguments.output_path {
-            Some(path) => target_path(&process, path)?,
-            None => {
-                let first = default_dump_path(&process, &host.settings.output_name, session::file_stamp());
-                target_path(&process, &session::free_target_path(&first, &reachable_path(&process, &first)))?
-            }
-        };
-        let request = DumpRequest { path, kind, flags };
-        session::check_dump(&client, &process, &request).await.map_err(failure)?;
-        Ok::<_, Failure>(request)
-    };
-    let mut request = checked_request().await?;
+    let mut request = dump_request(host, &process, &arguments)?;
+    let mut checked = session::check_dump(&client, &process, &request).await.map_err(failure)?;
     if arguments.when.when.is_some() {
         when::wait(&process, &client, &arguments.when).await?;
-        // The default name has the time, and the free space may have changed.
-        request = checked_request().await?;
+        // By now it may use more memory, and the default name has the time.
+        process.usage = usage_now(host, &arguments.target.target, &process).await.unwrap_or(process.usage);
+        request = dump_request(host, &process, &arguments)?;
+        checked = session::check_dump(&client, &process, &request).await.map_err(failure)?;
+    }
+    if let Some(warning) = checked.warning {
+        print::message(format_args!("the {warning}"));
     }
     print::message(format_args!("{} is paused while it writes {}", display_name(&process), request.path.as_str()));
     let dumped = session::dump(&client, &process, &request, print::message).await.map_err(failure)?;
@@ -61,7 +53,7 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
             path_seen_here: dumped.reachable_path.to_string_lossy().into_owned(),
             bytes: dumped.bytes,
             crash_report,
-            kind: kind.name(),
+            kind: request.kind.name(),
             duration_ms: dumped.took.as_millis() as u64,
         })?;
     } else {
@@ -71,6 +63,24 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
         print::text(|out| writeln!(out, "{}", dumped.reachable_path.display()))?;
     }
     Ok(Exit::Done)
+}
+
+fn dump_request(host: &Host, process: &Process, arguments: &args::Dump) -> Result<DumpRequest, Failure> {
+    let path = match &arguments.output_path {
+        Some(path) => target_path(process, path)?,
+        None => {
+            let first = default_dump_path(process, &host.settings.output_name, session::file_stamp());
+            target_path(process, &session::free_target_path(&first, &reachable_path(process, &first)))?
+        }
+    };
+    let flags = DumpFlags { crash_report: arguments.crash_report, log: arguments.diag, ..DumpFlags::default() };
+    Ok(DumpRequest { path, kind: arguments.kind, flags })
+}
+
+/// Returns the present memory and threads of a process that was found before.
+async fn usage_now(host: &Host, target: &str, process: &Process) -> Option<Usage> {
+    let (now, _) = find(&mut host.directory().ok()?, target).await.ok()?;
+    (now.key == process.key).then_some(now.usage)
 }
 
 #[derive(Serialize)]

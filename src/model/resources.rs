@@ -1,6 +1,6 @@
 //! Resources of a process that can be exhausted, and their limits.
 
-use super::CpuUse;
+use super::{Bytes, CpuUse};
 
 /// Memory, threads and open files of a process at one moment. Unknown values are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -43,6 +43,11 @@ impl Limited {
     pub fn share(self) -> f64 {
         self.used as f64 / self.limit.max(1) as f64
     }
+
+    /// Returns the rest up to the limit, which may have been lowered below the current value.
+    pub fn left(self) -> u64 {
+        self.limit.saturating_sub(self.used)
+    }
 }
 
 /// Space for new files in a folder.
@@ -53,6 +58,23 @@ pub struct FreeSpace {
     /// Whether the folder is in memory (tmpfs), of which a limit of the writing process leaves no more: the kernel kills the process if it writes
     /// more.
     pub is_memory: bool,
+    /// Memory that a limit of the writing process leaves, in bytes; `None` without a limit.
+    pub memory_left: Option<u64>,
+}
+
+impl FreeSpace {
+    /// Memory that createdump takes, in bytes: at most that much for every type of dump of .NET 9 with a heap of 1 GB, whether of few large
+    /// objects or of ten million small ones.
+    const DUMP_PROGRAM_BYTES: u64 = 20_000_000;
+
+    /// Returns a warning, without its article, if a memory limit may not leave enough for a dump program.
+    pub fn dump_warning(self) -> Option<String> {
+        let left = self.memory_left.filter(|left| *left < Self::DUMP_PROGRAM_BYTES)?;
+        let (left, needed) = (Bytes(left), Bytes(Self::DUMP_PROGRAM_BYTES));
+        Some(format!(
+            "memory limit of the process leaves {left}, and createdump, to which it also applies, takes about {needed}: the kernel may kill either"
+        ))
+    }
 }
 
 /// Open file descriptors of a process.

@@ -66,8 +66,9 @@ pub(super) fn free_space(folder: &OwnedFd, memory: Option<Limited>) -> io::Resul
     let system = fstatvfs(folder)?;
     let bytes = system.f_bavail.saturating_mul(system.f_frsize);
     let is_tmpfs = u64::try_from(fstatfs(folder)?.f_type) == Ok(TMPFS);
-    let left = memory.filter(|_| is_tmpfs).map(|memory| memory.limit.saturating_sub(memory.used)).filter(|left| *left < bytes);
-    Ok(FreeSpace { bytes: left.unwrap_or(bytes), is_memory: left.is_some() })
+    let memory_left = memory.map(Limited::left);
+    let left = memory_left.filter(|left| is_tmpfs && *left < bytes);
+    Ok(FreeSpace { bytes: left.unwrap_or(bytes), is_memory: left.is_some(), memory_left })
 }
 
 fn reopen_regular(found: &OwnedFd) -> io::Result<File> {

@@ -80,6 +80,6 @@ mod tests {
         }
         assert_eq!(space(tmpfs, 14).bytes, 4);
         // More is in use than is allowed: a limit can be lowered.
-        assert_eq!(space(tmpfs, 3), FreeSpace { bytes: 0, is_memory: true });
+        assert_eq!(space(tmpfs, 3), FreeSpace { bytes: 0, is_memory: true, memory_left: Some(0) });
     }
 }

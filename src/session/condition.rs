@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until};
 
+use super::blocking::start_blocking;
 use super::counters::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection};
 use crate::analysis::CounterSnapshot;
 use crate::ipc::{BufferMb, InvalidRequest, RuntimeVersion};
@@ -134,7 +134,7 @@ impl ConditionMonitor {
             self.due = now + INTERVAL;
             let figure = &self.condition.figure;
             // /proc can be slow. A panic in it is reported by the panic hook.
-            let (cpu, resources) = spawn_blocking(move || (client.cpu_time(), client.resources())).await.unwrap_or_default();
+            let (cpu, resources) = start_blocking(move || (client.cpu_time(), client.resources())).await.unwrap_or_default();
             let value = match figure {
                 Figure::Cpu => match (self.cpu.replace((now, cpu.ok_or_else(|| ConditionError::Unknown(figure.clone()))?)), cpu) {
                     (Some((before, used)), Some(cpu)) => {

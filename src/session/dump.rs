@@ -123,18 +123,26 @@ fn may_be_forbidden(details: &[SafeText]) -> bool {
     details.is_empty() || details.iter().any(forbidden)
 }
 
-/// Checks a request before the process is paused, and returns the path of the dump as seen by us.
+/// A request that has been checked.
+#[derive(Debug)]
+pub struct CheckedDump {
+    /// Path of the dump as seen by us.
+    pub path: PathBuf,
+    /// What may go wrong nevertheless, without its article.
+    pub warning: Option<String>,
+}
+
+/// Checks a request before the process is paused.
 ///
 /// # Errors
 /// [`DumpError::Exists`], [`DumpError::NoFolder`], [`DumpError::Memory`], or [`DumpError::Hidden`] in another root directory.
-pub async fn check_dump(client: &Client, process: &Process, request: &DumpRequest) -> Result<PathBuf, DumpError> {
-    let here = free_path(process, &request.path)?;
-    if let Some(folder) = here.parent().map(Path::to_owned) {
-        let client = client.clone();
-        let space = start_blocking(move || free_space(&client, &folder)).await.ok().flatten();
-        check_memory(space, process.usage.dump_bytes(request.kind))?;
-    }
-    Ok(here)
+pub async fn check_dump(client: &Client, process: &Process, request: &DumpRequest) -> Result<CheckedDump, DumpError> {
+    let path = free_path(process, &request.path)?;
+    let Some(folder) = path.parent().map(Path::to_owned) else { return Ok(CheckedDump { path, warning: None }) };
+    let client = client.clone();
+    let space = start_blocking(move || free_space(&client, &folder)).await.ok().flatten();
+    check_memory(space, process.usage.dump_bytes(request.kind))?;
+    Ok(CheckedDump { path, warning: space.and_then(FreeSpace::dump_warning) })
 }
 
 /// Returns the path of a dump as seen by us, if it is free and its folder exists.
@@ -185,7 +193,7 @@ pub async fn dump(
     report: impl FnOnce(String) + Send,
 ) -> Result<Dumped, DumpError> {
     let path = PathBuf::from(request.path.as_str());
-    let here = check_dump(client, process, request).await?;
+    let here = check_dump(client, process, request).await?.path;
     let report_path = crash_report_of(&here);
     let changed = || target_file::inspect(&report_path).and_then(|facts| facts.modified()).ok();
     let (begun, before) = (Instant::now(), changed());
@@ -257,7 +265,7 @@ mod tests {
 
     #[test]
     fn dump_beyond_the_memory_limit_is_refused() {
-        let check = |is_memory, bytes| check_memory(Some(FreeSpace { bytes, is_memory }), 100_000_000);
+        let check = |is_memory, bytes| check_memory(Some(FreeSpace { bytes, is_memory, memory_left: None }), 100_000_000);
         assert!(check(true, 100_000_000).is_ok() && check(false, 1).is_ok() && check_memory(None, 1).is_ok());
         let refused = check(true, 99_000_000).unwrap_err().to_string();
         assert!(refused.contains("leaves 99.0 MB: the kernel would kill it during this dump of about 100 MB; choose"), "{refused}");

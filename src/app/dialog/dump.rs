@@ -106,10 +106,14 @@ pub(super) fn target_path(path: &str) -> Result<TargetPath, String> {
 }
 
 impl Dump {
-    /// Returns a warning if the dump is not expected to fit into the folder.
+    /// Returns a warning if the dump is not expected to fit into the folder, or its program into the memory limit.
     pub(super) fn warning(&self, form: &Form) -> Option<String> {
         let (folder, space) = self.folder.as_ref()?;
-        let FreeSpace { bytes, is_memory } = space.filter(|space| space.bytes < self.usage.dump_bytes(DumpKind::ALL[form.chosen(KIND)]))?;
+        let space = (*space)?;
+        let FreeSpace { bytes, is_memory, .. } = space;
+        if bytes >= self.usage.dump_bytes(DumpKind::ALL[form.chosen(KIND)]) {
+            return space.dump_warning().map(|warning| format!("The {warning}."));
+        }
         let (folder, bytes) = (SafeText::from_path(folder), Bytes(bytes));
         Some(if is_memory {
             format!(

@@ -19,5 +19,5 @@ pub fn inspect(path: &Path) -> io::Result<Metadata> {
 /// # Errors
 /// Those of the system.
 pub fn free_space(folder: &Path, _: Option<Limited>) -> io::Result<FreeSpace> {
-    Ok(FreeSpace { bytes: super::files::free_space(folder)?, is_memory: false })
+    Ok(FreeSpace { bytes: super::files::free_space(folder)?, is_memory: false, memory_left: None })
 }

@@ -32,7 +32,10 @@ fn dump_dialog_compares_the_expected_size_with_the_free_space() {
     app.press("d");
     let key = ProcessKey { pid: 4242, started: 42_420 };
     let request = |folder: &str| Effect::FindFreeSpace { key, folder: folder.into(), here: folder.into() };
-    let answer = |folder: &str, bytes, is_memory| Msg::FreeSpace { folder: folder.into(), space: Some(FreeSpace { bytes, is_memory }) };
+    let answer = |folder: &str, bytes, is_memory| Msg::FreeSpace {
+        folder: folder.into(),
+        space: Some(FreeSpace { bytes, is_memory, memory_left: None }),
+    };
     assert_eq!(app.take_effects(), [request("/tmp")]);
     let form = |app: &TestApp| {
         let Some(Overlay::Form(form)) = &app.state.overlay else { panic!("closed") };
@@ -67,6 +70,13 @@ fn dump_dialog_compares_the_expected_size_with_the_free_space() {
     // A mini dump fits.
     app.press("⇤←");
     assert!(form(&app).0.contains("some megabytes; 20.0 MB are free there.") && form(&app).1.is_empty(), "{:?}", form(&app));
+    // It needs memory, too, of which a limit may leave too little.
+    for (left, warns) in [(19_000_000, true), (20_000_000, false)] {
+        let space = Some(FreeSpace { bytes: 20_000_000, is_memory: false, memory_left: Some(left) });
+        app.send(Msg::FreeSpace { folder: "/small".into(), space });
+        assert_eq!(form(&app).1.starts_with("The memory limit of the process leaves 19.0 MB, and createdump,"), warns, "{:?}", form(&app));
+        assert_eq!(form(&app).1.is_empty(), !warns);
+    }
     app.send(Msg::FreeSpace { folder: "/small".into(), space: None });
     assert!(!form(&app).0.contains("free"));
     app.take_effects();
