@@ -14,8 +14,8 @@ use super::target::{connect, connect_legacy, display_name, exchange_error, start
 use super::{args, export, user_events, when};
 use crate::ipc::Command;
 use crate::model::{
-    ByteRate, Bytes, Condition, Count, CountRate, Counted, CpuTimeUnavailable, FlightBufferUsage, Outcome, OutputName, Phase, ProcessKey,
-    Recording, RunState, SafeText, Scheduling, StoppedBy, Stopwatch, TraceFormat, TraceOptions,
+    ByteRate, Bytes, Count, CountRate, Counted, CpuTimeUnavailable, FlightBufferUsage, Outcome, OutputName, Phase, ProcessKey, Recording,
+    RunState, SafeText, Scheduling, StoppedBy, Stopwatch, TraceFormat, TraceOptions,
 };
 use crate::net::ExchangeError;
 use crate::net::client::Client;
@@ -36,7 +36,7 @@ struct Document {
     complete: bool,
     session_id: String,
     stopped_by: &'static str,
-    /// Requested features that the runtime does not support.
+    /// Requested features that the runtime does not support, and the result of a stop condition.
     notes: Vec<String>,
     /// With `--kernel`: whether the file contains the kernel's events, and the reason if not.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,7 +75,6 @@ pub(super) struct RecordCommand {
     output_name: OutputName,
     export: Option<TraceFormat>,
     json: bool,
-    stop_when: Option<Condition>,
 }
 
 impl RecordCommand {
@@ -88,7 +87,7 @@ impl RecordCommand {
             print::message("the target blocks whenever events arrive faster than they are read");
         }
         let output_name = settings.output_name.clone();
-        Ok(Self { options: given, output_name, export: options.export, json: options.output.json, stop_when: options.stop_when })
+        Ok(Self { options: given, output_name, export: options.export, json: options.output.json })
     }
 
     /// Starts the recording, unless a signal arrives first.
@@ -117,10 +116,9 @@ impl RecordCommand {
     }
 
     /// Shows the progress until the recording is finished, then its result.
-    pub(super) async fn follow(&self, client: &Client, recorder: Recorder, interrupts: &mut Interrupts) -> Result<RecordResult, Failure> {
+    pub(super) async fn follow(&self, recorder: Recorder, interrupts: &mut Interrupts) -> Result<RecordResult, Failure> {
         let session_id = format!("{:#x}", recorder.session().0);
-        let met = when::met(client, self.stop_when.as_ref());
-        let interrupted = show_until_finished(&recorder, self.options.duration, met, interrupts).await;
+        let interrupted = show_until_finished(&recorder, self.options.duration, interrupts).await;
         let recording = recorder.finished().await;
         let (exported, export_failure) = match self.export(&recording, interrupts).await {
             Ok(exported) => (exported, None),
@@ -203,6 +201,7 @@ pub(super) fn trace_options(options: &args::Record) -> TraceOptions {
         block: options.block,
         tracepoints: Vec::new(),
         stop_on: options.stop_on.clone(),
+        stop_when: options.stop_when.clone(),
         scheduling: options.kernel,
         separate: options.separate,
         flight: options.flight,
@@ -228,28 +227,30 @@ pub(super) async fn trace(host: &Host, arguments: args::Trace) -> Result<Exit, F
         recorder = resumed(recorder, client.run(&Command::ResumeRuntime).await).await?;
     }
     print::message(format_args!("recording {}; Ctrl-C stops it", display_name(&process)));
-    let result = record_command.follow(&client, recorder, &mut interrupts).await?;
+    let result = record_command.follow(recorder, &mut interrupts).await?;
     let interrupted = result.interrupted;
     result.exit().map(|exit| if interrupted { Exit::Interrupted } else { exit })
 }
 
 /// Shows the progress until the recording is finished. Returns whether a signal stopped it.
-async fn show_until_finished(
-    recorder: &Recorder,
-    duration: Option<Duration>,
-    met: impl Future<Output = ()>,
-    interrupts: &mut Interrupts,
-) -> bool {
-    let mut met = std::pin::pin!(met);
+async fn show_until_finished(recorder: &Recorder, duration: Option<Duration>, interrupts: &mut Interrupts) -> bool {
     let mut progress = recorder.progress();
     let mut ticks = tokio::time::interval(PROGRESS_INTERVAL);
-    let (mut interrupted, mut is_met, mut kernel) = (false, false, None);
+    let (mut interrupted, mut kernel) = (false, None);
+    // Those from the start have been printed.
+    let mut notes = progress.borrow().notes.len();
     loop {
         let now = progress.borrow().scheduling.clone();
         if now != kernel {
             print::rewrite_line("");
             now.iter().for_each(print::message);
             kernel = now;
+        }
+        let new: Vec<_> = progress.borrow().notes[notes..].to_vec();
+        if !new.is_empty() {
+            print::rewrite_line("");
+            new.iter().for_each(print::message);
+            notes += new.len();
         }
         tokio::select! {
             () = interrupts.next() => {
@@ -262,10 +263,6 @@ async fn show_until_finished(
                     print::message("stopping; press Ctrl-C again to skip the rundown");
                 }
                 interrupted = true;
-            }
-            () = &mut met, if !is_met => {
-                is_met = true;
-                recorder.stop_on_condition();
             }
             _ = ticks.tick() => show_progress(&progress.borrow(), duration),
             changed = progress.changed() => {

@@ -90,12 +90,12 @@ async fn record(
 ) -> Result<RecordResult, Failure> {
     let (client, key) = (launched.client.clone(), launched.key);
     let name = launched.name(program).await.map_err(exchange_error)?;
-    let recorder = record_command.begin(client.clone(), key, &name, launched.note().into_iter().collect(), interrupts).await?;
+    let recorder = record_command.begin(client, key, &name, launched.note().into_iter().collect(), interrupts).await?;
     let recorder = resumed(recorder, launched.resume().await).await?;
     launch.release();
     let from = if launched.missed.is_some() { "" } else { " from its start" };
     print::message(format_args!("recording process {} ({}){from}; Ctrl-C stops it", key.pid, name));
-    record_command.follow(&client, recorder, interrupts).await
+    record_command.follow(recorder, interrupts).await
 }
 
 fn others(launch: &Launch) -> String {

@@ -21,6 +21,9 @@ pub struct Condition {
     pub lasting: Duration,
 }
 
+/// The number of the condition is finite.
+impl Eq for Condition {}
+
 /// A figure of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Figure {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::size::{format_size, parse_size};
-use super::{KernelTrace, TraceFormat, check_extension, check_not_stdout};
+use super::{Condition, KernelTrace, TraceFormat, check_extension, check_not_stdout};
 use crate::clr::{DEFAULT_PROFILES, Selection, Trigger, parse_event_ids, parse_tracepoints, select};
 use crate::ipc::{Attempt, BufferMb, BufferMode, Capabilities, Downgrade, Rundown, SessionConfig, UserEvents};
 use crate::nettrace::RetentionLimits;
@@ -31,6 +31,8 @@ pub struct TraceOptions {
     pub block: bool,
     /// Stop at this event.
     pub stop_on: Option<Trigger>,
+    /// Stop once this is true.
+    pub stop_when: Option<Condition>,
     /// Kernel tracepoints that receive the events instead of a file, as `NAME` or `NAME=ID,ID`.
     pub tracepoints: Vec<String>,
     /// Record the kernel's scheduling as well.
@@ -167,6 +169,7 @@ impl TraceOptions {
         self.buffer_mb.iter().for_each(|megabytes| add("--buffer-mb", &megabytes.to_string()));
         self.rundown.iter().for_each(|rundown| add("--rundown", rundown));
         self.stop_on.iter().for_each(|trigger| add("--stop-on", &trigger.to_string()));
+        self.stop_when.iter().for_each(|condition| add("--stop-when", &condition.to_string()));
         self.flight.iter().for_each(|keep| add("--flight", &format_keep(keep)));
         self.duration.iter().for_each(|duration| add("--duration", &format_time(*duration)));
         self.max_size.iter().for_each(|size| add("--max-size", &format_size(*size)));
@@ -374,6 +377,7 @@ mod tests {
             separate: true,
             tracepoints: vec!["all".to_owned(), "gc=1,2".to_owned()],
             stop_on: trigger("P/Boom:it's"),
+            stop_when: Condition::parse("cpu>80 for 10s").ok(),
             flight: parse_keep("5m").ok(),
             duration: Some(Duration::from_secs(90)),
             max_size: Some(64_000_000),
@@ -383,7 +387,8 @@ mod tests {
         assert_eq!(
             options.command_line("Web App"),
             "dn-top trace 'Web App' --profile exceptions --provider 'My Co:1:verbose:a=\"b;c\"' --clr-events gc+jit \
-             --event-ids Microsoft-Windows-DotNETRuntime/^80,81 --user-events all --user-events gc=1,2 --buffer-mb 64 --rundown 0x38 --stop-on 'P/Boom:it'\\''s' --flight 5m \
+             --event-ids Microsoft-Windows-DotNETRuntime/^80,81 --user-events all --user-events gc=1,2 --buffer-mb 64 --rundown 0x38 --stop-on 'P/Boom:it'\\''s' \
+             --stop-when 'cpu>80 for 10s' --flight 5m \
              --duration 1m30s --max-size 64MB -o '/tmp/a b.nettrace' --no-stacks --block --kernel --separate"
         );
     }

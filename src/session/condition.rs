@@ -1,5 +1,6 @@
 //! Reads a figure of a process once a second until a condition on it is met.
 
+use std::future::pending;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -16,15 +17,6 @@ use crate::net::client::Client;
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Buffer in the target, in MB; the values of an interval have some kilobytes.
 const BUFFER_MB: u32 = 1;
-
-/// A reading of the figure.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
-    /// The value as text, with its unit; `None` if the process has not published such a counter yet.
-    pub value: Option<String>,
-    /// Whether the condition is met, and has lasted as long as it must.
-    pub is_met: bool,
-}
 
 /// Why a condition can no longer be checked.
 #[derive(Debug, Error)]
@@ -51,10 +43,39 @@ pub enum ConditionError {
     Ended,
 }
 
+/// Waits until a condition is met on a process whose runtime has this version, and returns the value that met it, as text. Calls `show` with each
+/// value before; `None` if the process has not published such a counter yet.
+///
+/// # Errors
+/// [`ConditionError`].
+pub async fn wait_for_condition(
+    client: Client,
+    version: Option<&RuntimeVersion>,
+    condition: &Condition,
+    show: impl Fn(Option<&str>),
+) -> Result<String, ConditionError> {
+    let mut monitor = Monitor::new(client, version, condition)?;
+    loop {
+        let (value, is_met) = monitor.next().await?;
+        match value {
+            Some(value) if is_met => return Ok(value),
+            value => show(value.as_deref()),
+        }
+    }
+}
+
+/// Waits until a condition is met, as text; forever if there is none.
+pub(super) async fn until_met(client: Client, condition: Option<Condition>) -> Result<String, ConditionError> {
+    let Some(condition) = condition else { return pending().await };
+    // A process that was just started has not been asked for its version yet.
+    let version = client.process_info().await.ok().flatten().map(|info| info.runtime_version());
+    wait_for_condition(client, version.as_ref(), &condition, |_| {}).await
+}
+
 /// Checks a condition. Dropping it ends its session in the process, if it has one.
 #[derive(Debug)]
-pub struct ConditionMonitor {
-    condition: Condition,
+struct Monitor<'a> {
+    condition: &'a Condition,
     client: Client,
     /// The counters, if the condition is on one of them.
     counters: Option<CounterMonitor>,
@@ -66,12 +87,8 @@ pub struct ConditionMonitor {
     since: Option<Instant>,
 }
 
-impl ConditionMonitor {
-    /// Checks a condition on a process whose runtime has this version.
-    ///
-    /// # Errors
-    /// If the name of the counter is invalid.
-    pub fn new(client: Client, version: Option<&RuntimeVersion>, condition: Condition) -> Result<Self, InvalidRequest> {
+impl<'a> Monitor<'a> {
+    fn new(client: Client, version: Option<&RuntimeVersion>, condition: &'a Condition) -> Result<Self, InvalidRequest> {
         let counters = match &condition.figure {
             Figure::Counter { provider, name } => {
                 let options = CounterOptions::new(CounterSelection::one(provider, name), INTERVAL, BufferMb::new(BUFFER_MB)?);
@@ -82,11 +99,8 @@ impl ConditionMonitor {
         Ok(Self { condition, client, counters, due: Instant::now(), cpu: None, since: None })
     }
 
-    /// Waits for the next reading. Cancel safe.
-    ///
-    /// # Errors
-    /// [`ConditionError`].
-    pub async fn next(&mut self) -> Result<Reading, ConditionError> {
+    /// Waits for the next value of the figure. Returns it as text, and whether the condition is met, and has lasted as long as it must.
+    async fn next(&mut self) -> Result<(Option<String>, bool), ConditionError> {
         let client = self.client.clone();
         let values = tokio::select! {
             biased;
@@ -94,18 +108,23 @@ impl ConditionMonitor {
             // The end of a process that only /proc shows is noticed by nothing else.
             () = client.process_exit() => return Err(ConditionError::Ended),
         };
-        let mut is_above = false;
-        for (value, unit) in &values {
-            let no_size = || ConditionError::NoSize { figure: self.condition.figure.clone(), unit: unit.clone() };
-            is_above |= self.condition.is_met(*value, unit).ok_or_else(no_size)?;
+        // The first value that meets the condition, or any.
+        let mut shown = values.first();
+        let mut is_met = false;
+        for value in &values {
+            let no_size = || ConditionError::NoSize { figure: self.condition.figure.clone(), unit: value.1.clone() };
+            if !is_met && self.condition.is_met(value.0, &value.1).ok_or_else(no_size)? {
+                (shown, is_met) = (Some(value), true);
+            }
         }
-        Ok(self.take(values.first(), is_above, Instant::now()))
+        let is_met = self.has_lasted(is_met, Instant::now());
+        Ok((shown.map(|(value, unit)| self.condition.figure.text(*value, unit)), is_met))
     }
 
-    fn take(&mut self, value: Option<&(f64, String)>, is_met: bool, now: Instant) -> Reading {
+    /// Whether the condition has been met long enough, given whether it is now.
+    fn has_lasted(&mut self, is_met: bool, now: Instant) -> bool {
         self.since = is_met.then(|| self.since.unwrap_or(now));
-        let is_met = self.since.is_some_and(|since| now - since >= self.condition.lasting);
-        Reading { value: value.map(|(value, unit)| self.condition.figure.text(*value, unit)), is_met }
+        self.since.is_some_and(|since| now - since >= self.condition.lasting)
     }
 
     /// Waits for the values of the figure with their unit. A counter has one for each combination of tags, or none yet.
@@ -163,15 +182,12 @@ mod tests {
     fn condition_must_last_without_interruption() {
         let endpoint = Endpoint { key: ProcessKey { pid: 7, started: 1 }, socket: "none".into() };
         let condition = Condition::parse("cpu>80 for 3s").unwrap();
-        let mut monitor = ConditionMonitor::new(Client::new(endpoint), None, condition).unwrap();
+        let mut monitor = Monitor::new(Client::new(endpoint), None, &condition).unwrap();
         let begin = Instant::now();
-        let mut met = |second, value: f64| {
-            let is_above = monitor.condition.is_met(value, "").unwrap();
-            monitor.take(Some(&(value, String::new())), is_above, begin + Duration::from_secs(second)).is_met
-        };
-        let readings = [(1, 90.0, false), (3, 90.0, false), (4, 70.0, false), (5, 90.0, false), (7, 90.0, false), (8, 81.0, true)];
-        for (second, value, expected) in readings {
-            assert_eq!(met(second, value), expected, "{second} s");
+        for (second, is_met, expected) in
+            [(1, true, false), (3, true, false), (4, false, false), (5, true, false), (7, true, false), (8, true, true), (9, false, false)]
+        {
+            assert_eq!(monitor.has_lasted(is_met, begin + Duration::from_secs(second)), expected, "{second} s");
         }
     }
 }

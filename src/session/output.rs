@@ -243,8 +243,10 @@ mod tests {
     fn dropped_file_is_removed_unless_it_is_kept() {
         let dir = tempfile::tempdir().unwrap();
         for is_kept in [false, true] {
-            let (mut output, _file) = OutputFile::create(&dir.path().join("a.nettrace")).unwrap();
+            let (mut output, file) = OutputFile::create(&dir.path().join("a.nettrace")).unwrap();
             let partial = output.partial().to_owned();
+            // On Windows, a removed file exists until it is closed.
+            drop(file);
             if is_kept {
                 output.keep();
             }

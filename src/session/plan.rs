@@ -12,7 +12,7 @@ use super::progress::Slot;
 use super::trace_session::StopLimit;
 use crate::clr::{Selection, Trigger};
 use crate::ipc::SessionConfig;
-use crate::model::{OutputName, ProcessKey, Recording, RecordingId, SafeText, Scheduling, TraceOptions};
+use crate::model::{Condition, OutputName, ProcessKey, Recording, RecordingId, SafeText, Scheduling, TraceOptions};
 use crate::net::ExchangeError;
 use crate::net::perfetto::{PerfettoError, Sockets};
 use crate::nettrace::RetentionLimits;
@@ -46,6 +46,8 @@ pub struct Plan {
     pub max_bytes: Option<u64>,
     /// Stop when this event arrives.
     pub stop_on: Option<Trigger>,
+    /// Stop once this is true.
+    pub stop_when: Option<Condition>,
     /// Keep only the newest part, in files next to this one, and write it to the file at the end.
     pub keep: Option<RetentionLimits>,
     /// Also record the kernel's scheduling through this tracing service, into a Perfetto trace.
@@ -75,6 +77,7 @@ impl Plan {
             duration: None,
             max_bytes: None,
             stop_on: None,
+            stop_when: None,
             keep: None,
             scheduling: None,
             stop_limit: StopLimit::RUNDOWN,
@@ -106,6 +109,7 @@ impl Plan {
             duration: options.duration,
             max_bytes: options.max_size,
             stop_on: options.stop_on.clone(),
+            stop_when: options.stop_when.clone(),
             keep: options.flight,
             scheduling: if options.scheduling { Some(Sockets::of_machine().map_err(|cause| cause.to_string())?) } else { None },
             ..Self::new(key, name, config, file)

@@ -37,8 +37,6 @@ pub enum StopRequest {
     None,
     /// Stop after the rundown.
     Stop,
-    /// Stop after the rundown, because the stop condition is met.
-    ConditionMet,
     /// Stop at once, and keep the data received so far.
     Abandon,
 }
@@ -126,19 +124,10 @@ impl Recorder {
 
     /// Requests the stop: the runtime sends its rundown and ends the stream.
     pub fn stop(&self) {
-        self.request_first(StopRequest::Stop);
-    }
-
-    /// Requests the stop because the stop condition is met.
-    pub fn stop_on_condition(&self) {
-        self.request_first(StopRequest::ConditionMet);
-    }
-
-    fn request_first(&self, wanted: StopRequest) {
         self.request.send_if_modified(|request| {
             let first = *request == StopRequest::None;
             if first {
-                *request = wanted;
+                *request = StopRequest::Stop;
             }
             first
         });

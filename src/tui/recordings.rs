@@ -162,7 +162,7 @@ async fn record(
     loop {
         match *requests.borrow_and_update() {
             StopRequest::None => {}
-            StopRequest::Stop | StopRequest::ConditionMet => recorder.stop(),
+            StopRequest::Stop => recorder.stop(),
             StopRequest::Abandon => recorder.abandon(),
         }
         tokio::select! {

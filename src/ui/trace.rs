@@ -257,6 +257,7 @@ fn note(state: &State, tracked: &TrackedRecording, now: std::time::Duration) -> 
         Phase::Done(Outcome { trouble: Some(trouble), .. }) => Some((trouble.to_string(), true)),
         Phase::Done(Outcome { stopped_by: StoppedBy::TargetExit, .. }) => Some(("The process ended.".to_owned(), true)),
         Phase::Done(Outcome { stopped_by: StoppedBy::Event, .. }) => Some(("Stop event received.".to_owned(), false)),
+        Phase::Done(Outcome { stopped_by: StoppedBy::Condition, .. }) => Some(("Stop condition met.".to_owned(), false)),
         Phase::Done(_) => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::clr::{Trigger, parse_event_ids, parse_provider, parse_tracepoints, profile};
 use crate::ipc::{Capabilities, CommandCode};
-use crate::model::{Process, SafeText, TraceOptions, format_size, parse_keep, parse_size};
+use crate::model::{Condition, Process, SafeText, TraceOptions, format_size, parse_keep, parse_size};
 
 use super::words::words;
 use super::{Field, Form, Purpose, Question, Subject};
@@ -33,13 +33,14 @@ const FULL: usize = 6;
 const DURATION: usize = 7;
 const SIZE: usize = 8;
 pub(super) const STOP_ON: usize = 9;
-const KEEP: usize = 10;
-const FILE: usize = 11;
-const SCHEDULING: usize = 12;
-const TRACEPOINTS: usize = 13;
+const STOP_WHEN: usize = 10;
+const KEEP: usize = 11;
+const FILE: usize = 12;
+const SCHEDULING: usize = 13;
+const TRACEPOINTS: usize = 14;
 
 /// Questions about the event stream received by dn-top and its file.
-const OF_STREAMS: [usize; 9] = [BUFFER, RUNDOWN, STACKS, FULL, SIZE, STOP_ON, KEEP, FILE, SCHEDULING];
+const OF_STREAMS: [usize; 10] = [BUFFER, RUNDOWN, STACKS, FULL, SIZE, STOP_ON, STOP_WHEN, KEEP, FILE, SCHEDULING];
 /// Why they do not apply to tracepoints.
 const NO_STREAM: &str = "not with tracepoints: dn-top receives no events";
 /// Questions that do not apply to a trace that includes kernel scheduling.
@@ -91,6 +92,11 @@ impl Form {
                 "Stop on",
                 options.stop_on.as_ref().map(Trigger::to_string).unwrap_or_default(),
                 "PROVIDER/EVENT, with :TEXT in it, or with [FIELD=VALUE]",
+            ),
+            Question::text(
+                "Stop when",
+                options.stop_when.as_ref().map(Condition::to_string).unwrap_or_default(),
+                "cpu>80 for 10s, memory>2GB, threads>500, open-files>900, or a counter",
             ),
             Question::text(
                 "Keep last",
@@ -156,6 +162,7 @@ impl Form {
             separate: false,
             tracepoints,
             stop_on: optional(self, STOP_ON, &mut wrong, Trigger::parse),
+            stop_when: optional(self, STOP_WHEN, &mut wrong, Condition::parse),
             flight: optional(self, KEEP, &mut wrong, parse_keep),
             duration: optional(self, DURATION, &mut wrong, |text| {
                 humantime::parse_duration(text).map_err(|_| "expected a time such as 30s or 1h5m".to_owned())

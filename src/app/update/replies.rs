@@ -109,6 +109,7 @@ fn ended(recording: &Recording, outcome: &Outcome) -> (Level, String) {
         (StoppedBy::Error, _) => (Level::Error, format!("{subject}: the recording failed.{trouble} Kept: {what}.")),
         (StoppedBy::TargetExit, _) => (Level::Warning, format!("{subject} exited while being recorded.{trouble} Kept: {what}.")),
         (StoppedBy::Event, true) => (Level::Success, format!("{subject}: stop event received. Recorded {what}.{trouble}")),
+        (StoppedBy::Condition, true) => (Level::Success, format!("{subject}: stop condition met. Recorded {what}.{trouble}")),
         (StoppedBy::DiskSpace, true) => (Level::Warning, format!("{subject}: recorded {what}.{trouble}")),
         (_, false) => (Level::Warning, format!("{subject}: recorded, but the end is missing.{trouble} Kept: {what}.")),
         (_, true) => (Level::Success, format!("{subject}: recorded {what}.{trouble}")),

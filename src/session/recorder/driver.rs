@@ -13,11 +13,12 @@ use super::StopRequest;
 use super::disk_space;
 use super::joined_file::{JoinedFile, NotJoined};
 use super::recorded_names::{IF_ABANDONED, read_names};
-use crate::model::{Bytes, Outcome, Phase, Rate, Recording, SafeText, StoppedBy};
+use crate::model::{Bytes, Condition, Outcome, Phase, Rate, Recording, SafeText, StoppedBy};
 use crate::net::ExchangeError;
 use crate::net::client::Client;
 use crate::net::log;
 use crate::session::blocking::{Blocking, start_blocking};
+use crate::session::condition::until_met;
 use crate::session::cpu::MethodNames;
 use crate::session::names::MethodNameSearch;
 use crate::session::output::{OutputError, OutputFile};
@@ -149,7 +150,10 @@ impl Driver {
             // A flight recorder deletes its oldest data instead.
             if is_flight { pending().await } else { disk_space::low(file).await }
         };
-        tokio::pin!(deadline, low_space);
+        let stop_when = self.plan.stop_when.clone();
+        let met = until_met(self.client.clone(), stop_when.clone());
+        let mut is_checked = true;
+        tokio::pin!(deadline, low_space, met);
         loop {
             tokio::select! {
                 () = session.ended() => return None,
@@ -157,7 +161,8 @@ impl Driver {
                 // New names, or samples without names, are published without waiting for the next step.
                 Ok(()) = analysis.changed() => self.publish(Instant::now(), self.progress.totals()),
                 Ok(()) = self.requests.changed() => {
-                    return Some(self.handle_request());
+                    self.handle_request();
+                    return Some(StoppedBy::Interrupt);
                 }
                 () = progress.stop_needed.notified() => {
                     let full = self.plan.max_bytes.is_some_and(|most| progress.totals().bytes >= most);
@@ -165,6 +170,19 @@ impl Driver {
                 }
                 () = progress.stop_event.notified() => return Some(StoppedBy::Event),
                 () = &mut deadline => return Some(StoppedBy::Duration),
+                value = &mut met, if is_checked => {
+                    is_checked = false;
+                    let condition = stop_when.iter().map(Condition::to_string).collect::<String>();
+                    let note = match &value {
+                        Ok(value) => format!("{condition} is true: {value}"),
+                        Err(error) => format!("{condition} is no longer checked, the recording continues: {error}"),
+                    };
+                    self.recording.notes.push(note);
+                    self.publish(Instant::now(), self.progress.totals());
+                    if value.is_ok() {
+                        return Some(StoppedBy::Condition);
+                    }
+                }
                 free = &mut low_space => {
                     self.low_space = Some(free);
                     return Some(StoppedBy::DiskSpace);
@@ -211,7 +229,7 @@ impl Driver {
             tokio::select! {
                 // The step may depend on the request as well, and must find it handled.
                 biased;
-                Ok(()) = self.requests.changed() => drop(self.handle_request()),
+                Ok(()) = self.requests.changed() => self.handle_request(),
                 finished = &mut step => return finished,
                 _ = self.ticks.tick() => self.step(),
             }
@@ -237,16 +255,11 @@ impl Driver {
         }
     }
 
-    /// Handles the parts of the latest request that need immediate action. Returns its reason.
-    fn handle_request(&mut self) -> StoppedBy {
-        match *self.requests.borrow_and_update() {
-            StopRequest::ConditionMet => StoppedBy::Condition,
-            StopRequest::None | StopRequest::Stop => StoppedBy::Interrupt,
-            StopRequest::Abandon => {
-                self.session.cut(Cut::Abandoned);
-                self.progress.abandoned.store(true, Ordering::Relaxed);
-                StoppedBy::Interrupt
-            }
+    /// Handles the parts of the latest request that need immediate action.
+    fn handle_request(&mut self) {
+        if *self.requests.borrow_and_update() == StopRequest::Abandon {
+            self.session.cut(Cut::Abandoned);
+            self.progress.abandoned.store(true, Ordering::Relaxed);
         }
     }
 

@@ -48,7 +48,8 @@ async fn saved(prepare: impl FnOnce(&Progress)) -> (tempfile::TempDir, Arc<Progr
     prepare(&progress);
     writing.write_all(&stream()).unwrap();
     drop(writing);
-    let pumped = pumped.join().unwrap();
+    // On Windows, the runtime of the test must run for the stream to be read.
+    let pumped = tokio::task::spawn_blocking(|| pumped.join().unwrap()).await.unwrap();
     assert!(!pumped.complete && pumped.trouble.0.is_none(), "{pumped:?}");
     (folder, progress)
 }
