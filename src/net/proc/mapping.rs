@@ -3,15 +3,20 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::ops::Range;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use super::{Proc, words};
+use rustix::process::geteuid;
 
-/// Maximum bytes read of `maps` and `mountinfo`.
-const MAX_MAPS_BYTES: u64 = 16 << 20;
+use super::{ListOwner, Proc, words};
+
+/// Maximum processor time for reading `maps`. 65,000 mappings, the default limit of a process, take about 0.1 s.
+const MAPS_LIMIT: Duration = Duration::from_secs(1);
+/// The same for `mountinfo`. A container has some dozen mounts.
+const MOUNTS_LIMIT: Duration = Duration::from_millis(100);
 
 /// A file mapped into a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,19 +83,16 @@ impl Proc {
     }
 
     fn maps(&self, pid: u32) -> io::Result<Vec<u8>> {
-        self.read_in_parts(&format!("{pid}/maps"))
+        // Only another user has a reason to make it slow.
+        let owner = self.identity(pid).ok().map(|identity| identity.uid).filter(|uid| ![0, geteuid().as_raw()].contains(uid));
+        self.slow.read(owner.map(ListOwner::User), File::from(self.open_file(&format!("{pid}/maps"))?), MAPS_LIMIT)
     }
 
-    /// Returns the mounted file systems as a process sees them (`mountinfo` in `proc(5)`); empty if they cannot be read.
-    pub(crate) fn mount_table(&self, pid: u32) -> Vec<u8> {
-        self.read_in_parts(&format!("{pid}/mountinfo")).unwrap_or_default()
-    }
-
-    /// Reads a file that the kernel returns in several parts.
-    fn read_in_parts(&self, file: &str) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        File::from(self.open_file(file)?).take(MAX_MAPS_BYTES).read_to_end(&mut bytes)?;
-        Ok(bytes)
+    /// Returns the mounted file systems as a process sees them (`mountinfo` in `proc(5)`); empty if they cannot be read. `namespace` is its mount
+    /// namespace.
+    pub(in crate::net) fn mount_table(&self, pid: u32, namespace: Option<Vec<u8>>) -> Vec<u8> {
+        let open = self.open_file(&format!("{pid}/mountinfo")).map(File::from);
+        open.and_then(|file| self.slow.read(namespace.map(ListOwner::Namespace), file, MOUNTS_LIMIT)).unwrap_or_default()
     }
 }
 
