@@ -1,6 +1,7 @@
 //! The processes watched by the dashboard. All watches end when it closes.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::exit_report::message;
 use super::signals::Signals;
 use super::tasks::boxed;
 use crate::app::{Msg, Ticket};
@@ -16,8 +18,11 @@ use crate::net::client::Client;
 use crate::session::{self, WatchOptions};
 
 /// Time that all sessions together may take to stop when the dashboard closes: a hanging runtime finds its connection closed later. Others need
-/// milliseconds.
-const FINISH_TIMEOUT: Duration = Duration::from_millis(1500);
+/// milliseconds, or a second if meters are being collected.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(4);
+/// Delay after which the wait is reported, and can be ended. Closing the connection while a runtime collects its meters for the first time could
+/// harm it.
+const MESSAGE_DELAY: Duration = Duration::from_millis(1500);
 
 /// The active watches, and how to stop them.
 #[derive(Debug, Default)]
@@ -52,13 +57,16 @@ impl Watches {
         }
     }
 
-    /// Stops all and waits for their end, unless there is another signal; for use after the dashboard has closed.
+    /// Stops all and waits for their end, at most until there is another signal; for use after the dashboard has closed.
     pub(super) async fn finish(&mut self, signals: &mut Signals) {
         self.stops.values().for_each(|stop| _ = stop.send_replace(true));
-        let all_ended = async { while self.tasks.join_next().await.is_some() {} };
-        tokio::select! {
-            _ = timeout(FINISH_TIMEOUT, all_ended) => {}
-            () = signals.end_again() => {}
+        let mut all_ended = pin!(async { while self.tasks.join_next().await.is_some() {} });
+        if timeout(MESSAGE_DELAY, &mut all_ended).await.is_err() {
+            message(format_args!("ending the watches of processes; Ctrl-C exits at once"));
+            tokio::select! {
+                _ = timeout(FINISH_TIMEOUT - MESSAGE_DELAY, all_ended) => {}
+                () = signals.end_again() => {}
+            }
         }
     }
 }
