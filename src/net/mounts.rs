@@ -4,7 +4,6 @@
 //! mounted over it there does not: it sends their requests in the name of the user who mounted it. A request that is not answered blocks its sender
 //! forever, and not even SIGKILL ends it. So the file system is checked before each access; /proc shows its type without accessing it.
 
-use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
@@ -99,9 +98,7 @@ impl Mounts<'_> {
 
     fn tables(&self) -> Tables {
         // If a file cannot be read, its mounts are not found, and so count as blockable.
-        let namespace = readlinkat(&self.folder, "ns/mnt", Vec::new()).ok().map(CString::into_bytes);
-        let listed = self.proc.mount_table(self.pid, namespace);
-        let ours = self.proc.mount_table(std::process::id(), None);
+        let [listed, ours] = [self.pid, std::process::id()].map(|pid| self.proc.mount_table(pid));
         Tables { listed, ours, is_foreign: !is_in_our_user_namespace(&self.folder) }
     }
 }
@@ -203,7 +200,7 @@ mod tests {
         assert_eq!(mounts.check(&file, None), Err(Blockable::unknown()));
         assert_eq!(mounts.check(&file, Some(&id_of_root)), Err(Blockable::unknown()));
         assert_eq!(mounts.check(&file, Some(&id_of_file)), Ok(id_of_file), "its directory has been checked");
-        let ours = proc.mount_table(std::process::id(), None);
+        let ours = proc.mount_table(std::process::id());
         assert_eq!(Tables { listed: Vec::new(), ours: Vec::new(), is_foreign: false }.check(&id_of_root), Err(Blockable::unknown()));
         assert_eq!(Tables { listed: Vec::new(), ours, is_foreign: false }.check(&id_of_root), Ok(()));
         assert!(proc.untrusted_mounts(std::process::id(), proc.folder(std::process::id()).unwrap()).is_none());

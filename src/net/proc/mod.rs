@@ -38,8 +38,7 @@ use crate::ipc::{RuntimeVersion, Variable};
 
 pub(crate) use entry::{entry_name, version_of};
 pub(crate) use environ::Environ;
-pub(super) use long_list::ListOwner;
-use long_list::SlowLists;
+use long_list::LongLists;
 pub(crate) use mapping::{CodeMapping, MappedFile, ReadableMemory, is_assembly};
 pub(crate) use stack::BlockedStack;
 pub(crate) use threads::Threads;
@@ -57,7 +56,8 @@ pub(crate) struct Proc {
     path: PathBuf,
     directory: OwnedFd,
     is_real: bool,
-    slow: SlowLists,
+    maps: LongLists,
+    mounts: LongLists,
 }
 
 /// The identity of a process, from `/proc/PID/status`.
@@ -74,7 +74,7 @@ impl Proc {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let directory = openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let is_real = fstatfs(&directory).is_ok_and(|system| system.f_type == PROC_SUPER_MAGIC);
-        Ok(Self { path: path.to_owned(), directory, is_real, slow: SlowLists::default() })
+        Ok(Self { path: path.to_owned(), directory, is_real, maps: LongLists::new(mapping::MAPS), mounts: LongLists::new(mapping::MOUNTS) })
     }
 
     /// Whether this is the kernel's proc file system. Processes in any other directory are simulated.
