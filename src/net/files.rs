@@ -189,6 +189,13 @@ mod tests {
             fs::set_permissions(at("file"), fs::Permissions::from_mode(0o600)).unwrap();
             lchown(at("link"), Some(65_533), None).unwrap();
             assert_eq!(open("link"), Err(format!("the link {} in its path belongs to user 65533", at("link").display())));
+            symlink(".", at("folder")).unwrap();
+            lchown(at("folder"), Some(65_533), None).unwrap();
+            let kind = |name: &str| open_trusted(&at(name)).unwrap_err().kind();
+            assert_eq!(
+                ["link", "folder/file", "folder/none"].map(kind),
+                [io::ErrorKind::Other, io::ErrorKind::PermissionDenied, io::ErrorKind::PermissionDenied]
+            );
         }
     }
 }

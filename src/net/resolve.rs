@@ -124,15 +124,17 @@ pub(super) fn locate(path: &Path, proc: Option<&Proc>) -> Result<Found, OpenErro
 }
 
 /// Finds a file without opening it, which would start some devices or end the wait of a pipe's writer, and without following a link of another user,
-/// who could lead us to a file system that blocks us.
+/// who could lead us to a file system that blocks us: that is `PermissionDenied` for a directory on the path, and `Other` for the file itself.
 pub(super) fn locate_owned(path: &Path) -> io::Result<OwnedFd> {
     match find(root_at(Path::new("/"))?, &std::path::absolute(path)?, Links::Owned) {
         Ok(found) => Ok(found.handle),
         Err(OpenError::Io(error)) => Err(error),
         Err(OpenError::Blockable(why)) => Err(why.into()),
         Err(OpenError::Link { link, owner }) => {
+            // A link to the directory says nothing about whether the file exists.
+            let kind = if link.file_name() == path.file_name() { io::ErrorKind::Other } else { io::ErrorKind::PermissionDenied };
             let link = SafeText::from_path(&link);
-            Err(io::Error::other(format!("the link {link} in its path belongs to user {owner}")))
+            Err(io::Error::new(kind, format!("the link {link} in its path belongs to user {owner}")))
         }
     }
 }
