@@ -3,7 +3,7 @@
 use std::fs::Permissions;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
@@ -29,14 +29,24 @@ pub fn address_in(folder: &Path, name: &str) -> PathBuf {
 const MAX_PORT_PARENT_BYTES: usize = 60;
 
 /// Returns a folder in which a folder for a temporary port can be created: the usual one for temporary files, or `/tmp` if that makes an address
-/// too long, or contains a separator of `DOTNET_DiagnosticPorts`.
+/// too long, contains a separator of `DOTNET_DiagnosticPorts`, or lets another user replace the folder: whoever serves the port controls the
+/// program that connects to it.
 pub fn port_parent() -> PathBuf {
     suitable_parent(std::env::temp_dir())
 }
 
 fn suitable_parent(usual: PathBuf) -> PathBuf {
     let bytes = usual.as_os_str().as_encoded_bytes();
-    if bytes.len() > MAX_PORT_PARENT_BYTES || bytes.iter().any(|byte| b",;".contains(byte)) { "/tmp".into() } else { usual }
+    let has_address = bytes.len() <= MAX_PORT_PARENT_BYTES && !bytes.iter().any(|byte| b",;".contains(byte));
+    if has_address && !is_controlled_by_others(&usual) { usual } else { "/tmp".into() }
+}
+
+/// Returns whether a user other than root and ours can rename the entries of a folder. The error of a missing one is reported later.
+fn is_controlled_by_others(folder: &Path) -> bool {
+    let sticky = 0o1000;
+    folder.metadata().is_ok_and(|facts| {
+        ![0, rustix::process::geteuid().as_raw()].contains(&facts.uid()) || facts.mode() & 0o022 != 0 && facts.mode() & sticky == 0
+    })
 }
 
 /// Returns the form of an address in `DOTNET_DiagnosticPorts`.
@@ -163,5 +173,15 @@ mod tests {
             assert_eq!(suitable_parent(usual.into()), Path::new(parent));
         }
         assert_eq!(suitable_parent(format!("/{}", "d".repeat(MAX_PORT_PARENT_BYTES)).into()), Path::new("/tmp"));
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
+        let suits = |mode| {
+            std::fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
+            suitable_parent(folder.path().to_owned()) == folder.path()
+        };
+        assert_eq!([0o700, 0o755, 0o1777, 0o777, 0o770].map(suits), [true, true, true, false, false]);
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(folder.path(), Some(65_533), None).unwrap();
+            assert!(!suits(0o755) && !suits(0o1777));
+        }
     }
 }
