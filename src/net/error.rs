@@ -48,7 +48,7 @@ pub enum Cause {
     },
     /// No complete reply within the time limit.
     #[error(
-        "no answer within {} s: its diagnostic server serves one client at a time and is busy, or the process is stopped; try again later",
+        "no answer within {} s: its diagnostic server serves one client at a time and is busy, or the process is stopped or gets no CPU time; try again later",
         .0.as_secs_f32()
     )]
     Timeout(Duration),

@@ -238,9 +238,13 @@ fn heap_has_exact_object_counts() {
 fn single_file_heap_is_sum_of_its_types() {
     let Some(net10) = runtimes::single_file_net10() else { return };
     let mut program = net10.any().start();
-    // The program is still starting.
+    // The program is still starting: it has few objects, and on a busy machine its runtime does not respond to a request within 5 s.
     let heap = || {
-        let heap = start(&["heap", "--yes", "--json", "-n", "100000"], &program, &[]).wait().json();
+        let output = start(&["heap", "--yes", "--json", "-n", "100000"], &program, &[]).wait();
+        if output.code == 1 && output.stderr.contains("no answer within 5 s") {
+            return None;
+        }
+        let heap = output.json();
         assert_eq!((&heap["complete"], &heap["problems"]), (&json!(true), &json!([])), "{heap:#}");
         (heap["objects"].as_u64() > Some(10_000)).then_some(heap)
     };

@@ -16,7 +16,7 @@ use crate::cpu::{number, profile};
 use crate::cpu_sampler::{client, sampler};
 use crate::fatal_requests::suspended;
 use crate::support::runtimes;
-use crate::support::{Invocation, Signal, TIMEOUT, folder};
+use crate::support::{Invocation, Signal, TIMEOUT, folder, poll};
 use crate::trace_processor::Engine;
 
 /// Returns the CPU time of a method in a recording, and of all code, in nanoseconds; `None` before there are samples.
@@ -106,21 +106,33 @@ fn cpu_profile_shows_and_stores_kernel_samples() {
     });
 }
 
+/// The runtime sends nothing, so there is no recording. CPU samples are kept if there are any: the runtime's server may be sampled while it
+/// handles the request.
 #[test]
-fn recording_of_a_suspended_process_leaves_no_file() {
+fn recording_of_a_suspended_process_has_only_cpu_samples() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         // Older runtimes do not wait at startup.
         if runtime.major() < 5 {
             return;
         }
         let program = suspended(runtime.program("known"));
-        let folder = folder();
-        let words = ["trace", &program.pid().to_string(), "--profile", "cpu", "--duration", "500ms", "--json"].map(str::to_owned);
-        let output = Invocation::new(words).current_dir(folder.path()).run();
-        let document: Value = serde_json::from_str(&output.stdout).unwrap();
-        assert_eq!((output.code, &document["file"]), (1, &Value::Null), "{runtime}: {}", output.stderr);
-        assert_eq!(document.get("cpu_file"), None, "{runtime}: {}", output.stderr);
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{runtime}: {}", output.stderr);
+        let leaves_no_file = || {
+            let folder = folder();
+            let words = ["trace", &program.pid().to_string(), "--profile", "cpu", "--duration", "500ms", "--json"].map(str::to_owned);
+            let output = Invocation::new(words).current_dir(folder.path()).run();
+            let document: Value = serde_json::from_str(&output.stdout).unwrap();
+            assert_eq!((output.code, &document["file"]), (1, &Value::Null), "{runtime}: {}", output.stderr);
+            let files: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+            let Some(samples) = document.get("cpu_file") else {
+                assert_eq!(files, [] as [&Path; 0], "{runtime}: {}", output.stderr);
+                return Some(());
+            };
+            assert_eq!(json!(files), json!([samples]), "{runtime}: {}", output.stderr);
+            let report = Invocation::new(["report", samples.as_str().unwrap(), "--json"]).run().json();
+            assert!(report["samples"].as_u64() > Some(0), "{runtime}: {report:#}");
+            None
+        };
+        assert!(poll(TIMEOUT, leaves_no_file).is_some(), "{runtime}: it is sampled each time, although it does nothing");
     });
 }
 

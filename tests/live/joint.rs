@@ -51,9 +51,7 @@ fn scheduling_and_events_are_in_one_file() {
         wait_for_both(&running, &file, RECORDED);
         assert_eq!(sessions(&traced), 1);
         program.carry_out("collect 5 2");
-        program.carry_out("throw 1");
-        program.carry_out("spend 1000");
-        program.carry_out("throw 1");
+        program.carry_out_at_once(&["throw 1", "spend 1000", "throw 1"]);
         let result = stop(running);
         assert_eq!(
             (&result["complete"], &result["kernel"]["recorded"], &result["dropped"]),

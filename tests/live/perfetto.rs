@@ -37,9 +37,7 @@ fn kernel_and_runtime_are_in_one_trace() {
         let (recording, file) = traced.record("joint", &config);
         began(&running, 1);
         program.carry_out("collect 5 2");
-        program.carry_out("throw 1");
-        program.carry_out("spend 1000");
-        program.carry_out("throw 1");
+        program.carry_out_at_once(&["throw 1", "spend 1000", "throw 1"]);
         traced.finish(recording, &file);
         traced.assert_pauses_and_exceptions(&file, pid, with_kernel);
         if !with_kernel {

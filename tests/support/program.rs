@@ -198,7 +198,8 @@ impl Program {
 
     /// Writes a line to its standard input.
     pub(crate) fn command(&mut self, line: &str) {
-        writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
+        // A single write.
+        self.stdin.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
     /// Sends a command to a program that accepts commands, waits for its completion, and returns its output.
@@ -206,6 +207,15 @@ impl Program {
         self.command(command);
         let done = format!("done {command}");
         std::iter::from_fn(|| Some(self.line()).filter(|line| *line != done)).collect()
+    }
+
+    /// Sends several commands at once, and waits for their completion: the program does not wait for input in between, however busy the machine is.
+    pub(crate) fn carry_out_at_once(&mut self, commands: &[&str]) {
+        self.command(&commands.join("\n"));
+        for command in commands {
+            let done = format!("done {command}");
+            while self.line() != done {}
+        }
     }
 
     /// Makes `known` work for this time, and returns the milliseconds spent in Seventy, Twenty and Ten, by its own clock.

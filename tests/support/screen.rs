@@ -196,6 +196,11 @@ impl Screen {
         }
     }
 
+    /// Writes into the top left corner, as another program would that shares the terminal. Only a complete redraw removes it.
+    pub(crate) fn overwrite(&self, text: &str) {
+        self.state().parser.process(format!("\x1b7\x1b[H{text}\x1b8").as_bytes());
+    }
+
     /// Returns the current screen.
     pub(crate) fn contents(&self) -> String {
         self.state().parser.screen().contents()
