@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use captures::{CAPTURES, capture, captures, unpack};
+use dn_top::analysis::Totals;
 use dn_top::nettrace::{Encoder, TraceHeader};
 use dn_top::wire::Put;
 use serde_json::{Value, json};
@@ -250,6 +251,23 @@ fn open_file_matches_stats_and_its_ranges_add_up() {
             assert_eq!((before.events + after.events, before.dropped + after.dropped), (totals.events, totals.dropped), "{name}");
             assert!(before.events > 0 && after.events > 0, "{name}");
         }
+        let [before, after] = ["..500ms", "500ms.."].map(|range| {
+            let part = run(&["stats", file.to_str().unwrap(), "--json", "--range", range]).json();
+            let (from, to) = if range.starts_with('.') { (0, 500_000_000) } else { (500_000_000, i64::MAX) };
+            let Totals { events, dropped, .. } = read(Some((from, to))).analysis.snapshot.totals;
+            assert_eq!(
+                json!([part["events"], part["dropped"], part["bytes"]]),
+                json!([events, dropped, stats["bytes"]]),
+                "{name}: {range}"
+            );
+            assert_eq!(
+                part["counts"].as_array().unwrap().iter().map(|kind| kind["count"].as_u64().unwrap()).sum::<u64>(),
+                events,
+                "{name}"
+            );
+            events
+        });
+        assert!(before > 0 && after > 0, "{name}: {before} and {after}");
         // Reading is canceled.
         assert!(dn_top::session::read_trace(file, None, |_| false).unwrap().is_none(), "{name}");
     }

@@ -33,6 +33,7 @@ mod live;
 mod logs;
 mod methods;
 mod names;
+mod part;
 mod pending_async;
 mod ranking;
 mod rates;
@@ -77,6 +78,7 @@ pub use methods::{
     CallNode, CallSite, Counts, CpuSamples, CpuStack, MethodCount, MethodTime, Methods, MethodsSnapshot, MissingFrames, Profile,
     ProfileFrame, Rounds, SampleCount, SampleFilter, StackGroup, StuckThreads, ThreadCpu, ThreadSamples, TypeStacks, WaitReason, Waits,
 };
+pub use part::PartThroughput;
 pub use pending_async::PendingAsync;
 pub use rates::{Gap, RateSnapshot};
 pub use recent::{EventName, RecentSnapshot, SingleEvent};

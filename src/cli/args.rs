@@ -20,7 +20,7 @@ use crate::model::{Condition, TraceFormat};
 use crate::session::RESUME_ORPHANS;
 use crate::ui::Theme;
 
-pub(super) use analysis::{Analyze, CounterFormat, Counters, Diff, Frames, Heap, Report, Slow, recording};
+pub(super) use analysis::{Analyze, CounterFormat, Counters, Diff, Frames, Heap, Report, Slow, Stats, recording};
 pub(super) use control::{Dump, Profiler, ProfilerLibrary, Stacks, Switch};
 pub(super) use cpu::Cpu;
 pub(super) use export::{Export, Salvage};
@@ -230,12 +230,7 @@ pub(super) enum Command {
     /// List the trace profiles and the providers of each
     Profiles(Output),
     /// Show the contents of a nettrace file
-    Stats {
-        /// The file
-        file: PathBuf,
-        #[command(flatten)]
-        output: Output,
-    },
+    Stats(Stats),
     /// Show the top methods of a nettrace file
     Report(Report),
     /// Compare two recordings: GC, methods, allocations, exceptions, contention, requests, counters; or two heaps

@@ -93,7 +93,7 @@ fn run() -> Result<Exit, Failure> {
     let options = &dashboard;
     let analyze = |analysis, arguments: &Analyze| on_processes(options, async |host| analyses::run(host, analysis, arguments).await);
     match command {
-        Command::Stats { file, output } => stats::run(&file, output.json),
+        Command::Stats(arguments) => stats::run(&arguments),
         Command::Report(report) => report::run(&report, &options.settings.thresholds),
         Command::Diff(diff) => diff::run(&diff),
         Command::Export(arguments) => export::run(&arguments),

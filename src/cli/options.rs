@@ -55,7 +55,7 @@ impl Subject {
             Command::Run(_) => Self::Program,
             Command::Open { .. } => Self::OpenFiles,
             Command::Profiles(_)
-            | Command::Stats { .. }
+            | Command::Stats(_)
             | Command::Report(_)
             | Command::Diff(_)
             | Command::Export(_)

@@ -1,13 +1,13 @@
 //! `stats FILE`: the contents of a nettrace file.
 
 use std::io::Write;
-use std::path::Path;
 
 use serde::Serialize;
 
+use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
-use crate::analysis::{EventCount, ProblemCount, Throughput};
+use crate::analysis::{EventCount, PartThroughput, ProblemCount, Throughput};
 use crate::model::{Bytes, Count, Counted, SafeText};
 use crate::nettrace::ThreadId;
 use crate::session::{Pass, RecordedFile};
@@ -68,14 +68,24 @@ struct EventStats {
     bytes: u64,
 }
 
-pub(super) fn run(path: &Path, json: bool) -> Result<Exit, Failure> {
-    let mut recorded = RecordedFile::open(path).map_err(Failure::failed)?;
-    let mut tally = Throughput::default();
-    let pass = recorded.read(&mut tally).map_err(Failure::failed)?;
-    let stats = stats(&tally, &pass);
-    print::document(json, &stats, write_text)?;
+pub(super) fn run(arguments: &args::Stats) -> Result<Exit, Failure> {
+    let args::Stats { file, range, output } = arguments;
+    let mut recorded = RecordedFile::open(file).map_err(Failure::failed)?;
+    let (tally, pass) = match *range {
+        Some((from, to)) => {
+            let mut part = PartThroughput::within(from..=to);
+            let pass = recorded.read(&mut part).map_err(Failure::failed)?;
+            (part.into_throughput(), pass)
+        }
+        None => {
+            let mut all = Throughput::default();
+            let pass = recorded.read(&mut all).map_err(Failure::failed)?;
+            (all, pass)
+        }
+    };
+    print::document(output.json, &stats(&tally, &pass), write_text)?;
     if let Some(trouble) = pass.trouble() {
-        print::message(format_args!("{}: {trouble}", path.display()));
+        print::message(format_args!("{}: {trouble}", file.display()));
     }
     Ok(Exit::Done)
 }

@@ -133,6 +133,17 @@ pub(in crate::cli) fn recording(source: &str) -> Option<&Path> {
 }
 
 #[derive(Debug, Args)]
+pub(in crate::cli) struct Stats {
+    /// The file
+    pub(in crate::cli) file: PathBuf,
+    /// Only count events in this part of the file, such as 10s..20s, ..30s or 1m.. since its start; bytes, stacks and problems are those of the whole file
+    #[arg(long, value_name = "FROM..TO", value_parser = parse_range)]
+    pub(in crate::cli) range: Option<Span>,
+    #[command(flatten)]
+    pub(in crate::cli) output: Output,
+}
+
+#[derive(Debug, Args)]
 pub(in crate::cli) struct Report {
     /// The file
     pub(in crate::cli) file: PathBuf,
