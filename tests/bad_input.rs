@@ -299,9 +299,11 @@ fn stats_rejects_invalid_files_with_specific_errors() {
     let stats = |path: &Path| Invocation::new(["stats".as_ref(), path.as_os_str()]).run();
     stats(&place.path().join("nothing")).assert_refused(1, "No such file");
     stats(place.path()).assert_refused(1, "Is a directory");
-    stats(&file("empty", b"")).assert_refused(1, "ends within its header: it contains no events");
+    stats(&file("empty", b"")).assert_refused(1, "empty is empty");
+    stats(&file("cut", b"Nettr")).assert_refused(1, "cut ends within its header: it contains no events");
+    stats(&file("short", b"hello")).assert_refused(1, "short is not a nettrace file: it begins with the bytes [68, 65, 6c, 6c, 6f]");
     stats(&file("text", b"What is the time, please?")).assert_refused(1, "is not a nettrace file: it begins with the bytes");
-    stats(&file("escape\u{1b}[2J", b"")).assert_refused(1, "escape\u{fffd}[2J ends within its header");
+    stats(&file("escape\u{1b}[2J", b"")).assert_refused(1, "escape\u{fffd}[2J is empty");
 }
 
 #[test]

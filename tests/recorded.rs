@@ -285,7 +285,7 @@ fn open_rejects_invalid_files() {
         (missing.as_path(), "missing cannot be opened: No such file"),
         (&other, "other is not a nettrace file"),
         (&old, "this is a NetPerf stream"),
-        (&empty, "ends within its header"),
+        (&empty, "empty is empty"),
         (place.path(), "cannot be read: Is a directory"),
     ] {
         run(&["open".as_ref(), file.as_os_str()]).assert_refused(1, words);

@@ -4,7 +4,7 @@ mod blocks;
 #[cfg(test)]
 mod tests;
 
-use super::frame::{Format, Frame, footer, frame, prologue};
+use super::frame::{Format, Frame, footer, foreign_start, frame, prologue};
 use super::{BlockKind, DecodeError, Metadata, Problem, ProblemKind, ScannedBlocks, Sink, TraceHeader};
 
 use blocks::Blocks;
@@ -198,6 +198,12 @@ impl Decoder {
         }
         let pending = std::mem::take(&mut self.pending);
         let trailing_bytes = self.at + pending.len() as u64 - complete_bytes;
+        if self.format.is_none()
+            && let Some(error) = foreign_start(&pending)
+        {
+            self.failed = Some(error.clone());
+            return Ending::Broken { error, complete_bytes };
+        }
         if let Some(format) = self.format
             && let Ok(Frame::Block { kind: BlockKind::Event, size_at, body, .. }) = frame(format, &pending, self.at, self.block_limit)
             && let Some(part) = pending.get(body.start..)

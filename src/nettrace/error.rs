@@ -7,9 +7,9 @@ use thiserror::Error;
 /// Reason why decoding stopped. Everything before it was delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DecodeError {
-    /// Not an event stream.
+    /// Not an event stream: its first bytes, at most 8.
     #[error("this is not a nettrace stream: it begins with the bytes {0:02x?}")]
-    NotNettrace([u8; 8]),
+    NotNettrace(Vec<u8>),
     /// The format of .NET Core 2.x, which newer runtimes also write if format 0 is requested.
     #[error(
         "this is a NetPerf stream, the format of .NET Core 2: only nettrace (.NET Core 3.0 and later) is read; convert it with `PerfView`"

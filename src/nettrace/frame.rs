@@ -13,6 +13,9 @@ const NULL_REFERENCE: u8 = 1;
 const BEGIN_PRIVATE_OBJECT: u8 = 5;
 const END_OBJECT: u8 = 6;
 
+/// First bytes of a stream, of a stream of .NET Core 2, and of a Diagnostic IPC Protocol reply.
+const MAGICS: [&[u8; 8]; 3] = [b"Nettrace", b"\x14\0\0\0!Fas", b"DOTNET_I"];
+
 /// Container format of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
@@ -48,15 +51,16 @@ pub(super) enum Frame {
 /// Detects the format at the start of a stream; returns it with the length of the prologue, or the number of bytes needed.
 pub(super) fn prologue(bytes: &[u8]) -> Result<Result<(Format, usize), usize>, DecodeError> {
     let Some(magic) = bytes.first_chunk::<8>() else { return Ok(Err(8)) };
+    let [nettrace, netperf, reply] = MAGICS;
     match magic {
-        b"Nettrace" => {}
-        b"\x14\0\0\0!Fas" => return Err(DecodeError::NetPerf),
-        // Header of a Diagnostic IPC Protocol reply, followed by the error code.
-        b"DOTNET_I" => {
+        _ if magic == nettrace => {}
+        _ if magic == netperf => return Err(DecodeError::NetPerf),
+        // The header is followed by the error code.
+        _ if magic == reply => {
             let Some(answer) = bytes.first_chunk::<24>() else { return Ok(Err(24)) };
             return Err(DecodeError::ErrorReply(u32::from_le_bytes([answer[20], answer[21], answer[22], answer[23]])));
         }
-        _ => return Err(DecodeError::NotNettrace(*magic)),
+        _ => return Err(DecodeError::NotNettrace(magic.to_vec())),
     }
     let Some(header) = bytes.first_chunk::<20>() else { return Ok(Err(20)) };
     if header[8..12] == [0; 4] {
@@ -69,6 +73,12 @@ pub(super) fn prologue(bytes: &[u8]) -> Result<Result<(Format, usize), usize>, D
     } else {
         Err(DecodeError::Damaged { at: 8, what: "unknown stream header" })
     }
+}
+
+/// Returns an error if these bytes, at which a stream ends, are too few for a prologue and not the start of one.
+pub(super) fn foreign_start(bytes: &[u8]) -> Option<DecodeError> {
+    let is_foreign = bytes.len() < 8 && !MAGICS.iter().any(|magic| magic.starts_with(bytes));
+    is_foreign.then(|| DecodeError::NotNettrace(bytes.to_vec()))
 }
 
 /// Reads the header of the block at the start of `bytes`, which is at stream offset `at`. `limit` is the maximum block size.

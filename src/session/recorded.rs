@@ -65,6 +65,9 @@ pub enum ReadError {
     /// The file is a heap file.
     #[error("{} is a heap file, and not a recording: `dn-top heap {}` shows it", .0.display(), .0.display())]
     HeapFile(PathBuf),
+    /// The file is empty.
+    #[error("{} is empty", .0.display())]
+    Empty(PathBuf),
     /// The file ends within the header of a trace.
     #[error("{} ends within its header: it contains no events", .0.display())]
     NoHeader(PathBuf),
@@ -237,6 +240,7 @@ impl RecordedFile {
                 Err(ReadError::HeapFile(self.path.clone()))
             }
             (None, Ending::Broken { error, .. }) => Err(ReadError::NoTrace { path: self.path.clone(), error }),
+            (None, Ending::Truncated { trailing_bytes: 0, .. }) => Err(ReadError::Empty(self.path.clone())),
             (None, _) => Err(ReadError::NoHeader(self.path.clone())),
         }
     }

@@ -75,7 +75,7 @@ async fn listener_stops_at_the_same_limits() {
             Script::Canned(vec![0x55; 100_000].into()),
             u64::MAX,
             limit,
-            Cut::Undecodable(crate::nettrace::DecodeError::NotNettrace([0x55; 8])),
+            Cut::Undecodable(crate::nettrace::DecodeError::NotNettrace(vec![0x55; 8])),
         ),
     ] {
         let case = format!("{fault:?} {why}");
