@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use crate::support::runtimes;
-use crate::support::{Program, TIMEOUT, poll};
+use crate::support::{Invocation, Program, TIMEOUT, folder, poll};
 
 /// A watched process, and its last published counters.
 struct Watched {
@@ -195,5 +195,40 @@ fn each_collection_has_a_mark() {
         }
         assert_eq!(watched.end().await, Ok(()), "{runtime}");
         assert!(program.answers(), "{runtime}");
+    });
+}
+
+/// The runtime suspends all threads for each round of samples, a thousand times a second.
+#[test]
+fn collections_are_marked_while_threads_are_sampled() {
+    runtimes::each_async(runtimes::with("known"), async |runtime| {
+        let mut program = runtime.program("known").start();
+        assert_eq!(program.line(), "ready");
+        let (process, clients) = find(&program).await;
+        let watched = Watched::start(&process, &clients, false);
+        let folder = folder();
+        let file = folder.path().join("a.nettrace");
+        let (path, pid) = (file.to_str().unwrap(), program.pid().to_string());
+        let running = Invocation::new(["trace", &pid, "--profile", "dotnet-sampled-thread-time", "-o", path]).start();
+        running.wait_for_stderr("Ctrl-C stops it");
+        let marks = |counters: &CountersSnapshot| match &counters.collections {
+            CollectionMarks::Recorded(marks) => marks.len(),
+            other => panic!("{runtime}: {other:?}"),
+        };
+        let intervals = |counters: &CountersSnapshot| {
+            marks(counters);
+            counters.counters.first().map(|counter| counter.history.len())
+        };
+        let before = watched.until("the first values", intervals).await;
+        // More than are tolerated with too many events.
+        watched.until("more values", |counters| intervals(counters).filter(|now| *now >= before + 6)).await;
+        program.carry_out("collect 3 0");
+        watched.until("three marks", |counters| (marks(counters) >= 3).then_some(())).await;
+        assert_eq!(watched.end().await, Ok(()), "{runtime}");
+        running.interrupt();
+        let stats = Invocation::new(["stats", path, "--json"]).run().json();
+        let samples = stats["counts"].as_array().unwrap().iter().find(|kind| kind["provider"] == "Microsoft-DotNETCore-SampleProfiler");
+        assert!(samples.is_some_and(|samples| samples["count"].as_u64() > Some(1000)), "{runtime}: {stats:#}");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
     });
 }

@@ -1,11 +1,14 @@
 //! Counters, garbage collection marks and the number of threads waiting for locks, for streams without other events of interest.
 
+use foldhash::HashSet;
+
 use crate::clr::EventKind;
-use crate::nettrace::{Event, Loss, Metadata, Sink, TraceHeader};
+use crate::clr::payload::SuspendBegin;
+use crate::nettrace::{Event, Loss, Metadata, Sink, ThreadId, TraceHeader};
 
 use super::super::clock::Clock;
 use super::super::contention::Contention;
-use super::super::event_context::ByMetadata;
+use super::super::event_context::{ByMetadata, EventContext};
 use super::super::gc::{FinalizerWait, Finalizers, GcMarks};
 use super::{CollectionMarks, CounterSession, Counters, CountersSnapshot};
 
@@ -14,6 +17,9 @@ const HEADER: usize = 32;
 
 /// Runtime events of the keyword Contention: ContentionStart, ContentionLockCreated, ContentionStop.
 const LOCK_EVENTS: [u32; 3] = [81, 90, 91];
+
+/// Upper bound on threads that suspend others at the same time; in practice one or two.
+const SUSPENDERS: usize = 64;
 
 /// Reads only the counters of a stream: much smaller than [`Live`](crate::analysis::Live), for many streams at once. Another stream of the
 /// same process may follow: times continue from the start of the first one, counters and marks are kept.
@@ -28,8 +34,20 @@ pub struct CounterTally {
     marks: GcMarks,
     finalizers: Finalizers,
     contention: Contention,
+    /// Threads that are suspending the others, not for a collection.
+    suspenders: HashSet<ThreadId>,
     collection_bytes: u64,
+    suspension_bytes: u64,
     lock_bytes: u64,
+}
+
+/// What the bytes of an event are counted as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    Value,
+    LockWait,
+    Suspension,
+    Collection,
 }
 
 impl CounterTally {
@@ -48,9 +66,15 @@ impl CounterTally {
         self.lock_bytes
     }
 
-    /// Returns the approximate size of all events so far that are neither counters nor lock contention, in bytes: those of collections.
+    /// Returns the approximate size of all other events so far, in bytes: those of collections.
     pub fn collection_bytes(&self) -> u64 {
         self.collection_bytes
+    }
+
+    /// Returns the approximate size of the events of suspensions that are not for a collection, in bytes. As long as any session samples
+    /// threads, the runtime suspends them a thousand times a second.
+    pub fn suspension_bytes(&self) -> u64 {
+        self.suspension_bytes
     }
 
     /// Returns the mean number of threads waiting for a lock over the last ten seconds; `None` in the first three seconds of a stream.
@@ -72,6 +96,26 @@ impl CounterTally {
     pub fn snapshot(&self) -> CountersSnapshot {
         self.counters.snapshot()
     }
+
+    fn subject(&mut self, context: &EventContext<'_>, is_lock: bool) -> Subject {
+        // The events of one thread are in order.
+        let thread = context.event.capture_thread();
+        match context.kind {
+            EventKind::EventCounter | EventKind::Metrics => return Subject::Value,
+            _ if is_lock => return Subject::LockWait,
+            EventKind::SuspendBegin => {
+                let is_for_gc = context.payload().is_none_or(SuspendBegin::is_for_gc);
+                if is_for_gc || self.suspenders.len() >= SUSPENDERS {
+                    self.suspenders.remove(&thread);
+                } else {
+                    self.suspenders.insert(thread);
+                }
+            }
+            EventKind::RestartEnd if self.suspenders.remove(&thread) => return Subject::Suspension,
+            _ => {}
+        }
+        if self.suspenders.contains(&thread) { Subject::Suspension } else { Subject::Collection }
+    }
 }
 
 impl Sink for CounterTally {
@@ -83,6 +127,7 @@ impl Sink for CounterTally {
         self.kinds = ByMetadata::default();
         self.counters.restart();
         self.marks.restart();
+        self.suspenders.clear();
         self.finalizers.restart();
         self.contention = Contention::since(self.clock.nanoseconds(header.sync_ticks));
     }
@@ -98,12 +143,16 @@ impl Sink for CounterTally {
 
     fn event(&mut self, event: &Event<'_>) {
         let (kind, is_lock) = self.kinds.of(event.metadata);
-        let is_value = matches!(kind, EventKind::EventCounter | EventKind::Metrics);
-        if !is_value {
-            let bytes = if is_lock { &mut self.lock_bytes } else { &mut self.collection_bytes };
+        let context = self.clock.context(kind, event);
+        let bytes = match self.subject(&context, is_lock) {
+            Subject::Value => None,
+            Subject::LockWait => Some(&mut self.lock_bytes),
+            Subject::Suspension => Some(&mut self.suspension_bytes),
+            Subject::Collection => Some(&mut self.collection_bytes),
+        };
+        if let Some(bytes) = bytes {
             *bytes += (event.payload.len() + event.stack().map_or(0, |stack| stack.frames().count() * 8) + HEADER) as u64;
         }
-        let context = self.clock.context(kind, event);
         // An invalid value is ignored.
         let _ = match kind {
             EventKind::EventCounter | EventKind::Metrics => {
@@ -123,6 +172,8 @@ impl Sink for CounterTally {
     }
 
     fn loss(&mut self, loss: &Loss) {
+        // The end of its suspension may be among them.
+        self.suspenders.remove(&loss.capture_thread);
         self.contention.lost(loss.capture_thread);
     }
 

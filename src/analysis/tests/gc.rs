@@ -267,5 +267,7 @@ fn pauses_are_marked_with_their_generation() {
     let mark = |at: i64, generation| GcMark { at: at * MS, pause_ns: 2_000_000, generation, is_induced: at == 30 };
     assert_eq!(tally.marks(), CollectionMarks::Recorded(vec![mark(10, 0), mark(20, 2), mark(30, 1), mark(40, 2), mark(70, 0)]));
     assert!((500..2000).contains(&tally.collection_bytes()) && tally.values() == 0, "{} bytes", tally.collection_bytes());
+    // The suspension that is not for a collection: its begin and its end.
+    assert!((64..100).contains(&tally.suspension_bytes()), "{} bytes", tally.suspension_bytes());
     assert_eq!(tally.lock_bytes(), 0);
 }
