@@ -77,7 +77,7 @@ pub struct FlightRecorder {
     /// Closed segments, oldest first; their bytes are in the store.
     segments: VecDeque<Segment>,
     store: Box<dyn SegmentStore>,
-    first_error: Option<String>,
+    shortage: Option<Shortage>,
     /// Size of all closed segments in bytes.
     bytes: u64,
     open: Option<(Writer, Range)>,
@@ -90,13 +90,22 @@ struct Segment {
     range: Range,
 }
 
+/// Part of what should be kept, but is not.
+#[derive(Debug)]
+struct Shortage {
+    /// The first reason.
+    why: String,
+    /// Newest timestamp of the missing segments.
+    until: i64,
+}
+
 /// Oldest and newest timestamp.
 type Range = (i64, i64);
 
 impl FlightRecorder {
     /// Creates a flight recorder with these limits, which keeps closed segments in `store`.
     pub fn new(keep: RetentionLimits, store: Box<dyn SegmentStore>) -> Self {
-        Self { keep, header: None, segments: VecDeque::new(), store, first_error: None, bytes: 0, open: None, frozen: false }
+        Self { keep, header: None, segments: VecDeque::new(), store, shortage: None, bytes: 0, open: None, frozen: false }
     }
 
     /// Stops dropping segments: later events belong to the end of the stream.
@@ -123,13 +132,14 @@ impl FlightRecorder {
             if let Err(refusal) = self.store.put(&segment) {
                 unstored = Some(segment);
                 if let StoreError::Failed(words) = refusal {
-                    self.first_error.get_or_insert(words);
+                    self.missing(words, range.1);
                 }
             }
             self.segments.push_back(Segment { bytes: 0, range });
         }
+        let first_error = self.shortage.map(|shortage| shortage.why);
         let writer = self.header.map(|header| Writer::new(header_from_oldest(header, &self.segments)));
-        Pieces { writer, segments: self.segments, unstored, store: self.store, first_error: self.first_error, whole }
+        Pieces { writer, segments: self.segments, unstored, store: self.store, first_error, whole }
     }
 
     fn writer(&mut self, timestamp: i64) -> Option<&mut Writer> {
@@ -159,7 +169,9 @@ impl FlightRecorder {
             if self.bytes <= self.keep.bytes && self.keep.span.is_none_or(|span| age <= span) {
                 break;
             }
-            self.drop_oldest();
+            let limit = self.drop_oldest();
+            // The limits have reached beyond what is missing.
+            self.shortage = self.shortage.take().filter(|shortage| limit.is_some_and(|dropped| dropped.1 <= shortage.until));
         }
     }
 
@@ -174,10 +186,10 @@ impl FlightRecorder {
         if let Some((segment, range)) = self.take_open() {
             while let Err(refusal) = self.store.put(&segment) {
                 // The newest segment is more valuable than the oldest.
-                let again = matches!(refusal, StoreError::Full(_)) && self.drop_oldest();
+                let dropped = if let StoreError::Full(_) = refusal { self.drop_oldest() } else { None };
                 let (StoreError::Full(words) | StoreError::Failed(words)) = refusal;
-                self.first_error.get_or_insert(words);
-                if !again {
+                self.missing(words, dropped.unwrap_or(range).1);
+                if dropped.is_none() {
                     return;
                 }
             }
@@ -187,14 +199,18 @@ impl FlightRecorder {
         }
     }
 
-    /// Drops the oldest segment; returns whether there was one.
-    fn drop_oldest(&mut self) -> bool {
-        let oldest = self.segments.pop_front();
-        if let Some(oldest) = &oldest {
-            self.bytes -= oldest.bytes;
-            self.store.drop_oldest();
-        }
-        oldest.is_some()
+    /// Drops the oldest segment and returns its range, if there is one.
+    fn drop_oldest(&mut self) -> Option<Range> {
+        let oldest = self.segments.pop_front()?;
+        self.bytes -= oldest.bytes;
+        self.store.drop_oldest();
+        Some(oldest.range)
+    }
+
+    /// Notes that a segment up to this timestamp is missing.
+    fn missing(&mut self, why: String, until: i64) {
+        let shortage = self.shortage.get_or_insert(Shortage { why, until });
+        shortage.until = shortage.until.max(until);
     }
 }
 

@@ -212,6 +212,23 @@ fn full_store_drops_oldest_segments_and_reports_it() {
     assert_eq!(found.events, all[all.len() - found.events.len()..]);
 }
 
+/// The disk may have been full for a moment, hours ago.
+#[test]
+fn shortage_is_not_reported_once_the_limits_are_reached_again() {
+    let bytes = stream(6_000, &[]);
+    let limits = RetentionLimits { bytes: RetentionLimits::MIN_BYTES, span: None };
+    for (end, error) in [(1_700_000, Some("no room")), (bytes.len(), None)] {
+        let segments = Arc::default();
+        let (mut decoder, mut kept) =
+            (Decoder::new(Limits::default()), FlightRecorder::new(limits, Box::new(Memory(Arc::clone(&segments), Some(500_000)))));
+        decoder.feed(&bytes[..1_500_000], &mut kept).unwrap();
+        kept.store = Box::new(Memory(segments, None));
+        decoder.feed(&bytes[1_500_000..end], &mut kept).unwrap();
+        let size = kept.kept().0;
+        assert_eq!(kept.pieces(true).first_error(), error, "{size} bytes");
+    }
+}
+
 #[test]
 fn last_segment_that_does_not_fit_into_the_store_drops_no_others() {
     let bytes = stream(1_000, &[]);
