@@ -295,9 +295,11 @@ fn show_progress(recording: &Recording, duration: Option<Duration>) {
         Some(duration) => format!("{} of {}", Stopwatch(elapsed), Stopwatch(duration)),
         None => Stopwatch(elapsed).to_string(),
     };
-    let kept = recording.kept.map(|FlightBufferUsage { bytes, span }| {
+    let kept = recording.kept.as_ref().map(|FlightBufferUsage { bytes, span, trouble }| {
         let span = humantime::format_duration(Duration::from_secs(span.as_secs()));
-        format!("  flight recorder: last {span}, {} kept", Bytes(bytes))
+        // The reason is printed at the end: it may be longer than the line.
+        let less = if trouble.is_some() { ", LESS THAN REQUESTED" } else { "" };
+        format!("  flight recorder: last {span}, {} kept{less}", Bytes(*bytes))
     });
     print::rewrite_line(format_args!("{elapsed}  {bytes}, {events}{dropped}  {state}{}", kept.unwrap_or_default()));
 }

@@ -72,6 +72,11 @@ impl Recording {
     pub fn starting(id: RecordingId, key: ProcessKey, name: SafeText, what: Vec<String>, file: PathBuf) -> Self {
         Self { id, key, name, file, what, ..Self::default() }
     }
+
+    /// Returns whether a file was written without any event or CPU sample.
+    pub fn is_empty(&self) -> bool {
+        self.kernel.is_none() && self.events == 0 && self.cpu_samples.unwrap_or(0) == 0 && self.cpu_file.is_none()
+    }
 }
 
 /// Why the kernel does not sample the CPU time of a process.
@@ -170,12 +175,14 @@ impl fmt::Display for Scheduling {
 }
 
 /// The newest part of a recording, which is all that a flight recorder keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlightBufferUsage {
     /// Size in bytes.
     pub bytes: u64,
     /// Time from the oldest event to the newest.
     pub span: Duration,
+    /// Why less is kept than requested.
+    pub trouble: Option<SafeText>,
 }
 
 /// Rates over one [`Recording::STEP`].

@@ -123,6 +123,11 @@ impl FlightRecorder {
         (bytes, Duration::from_nanos(span.max(0).unsigned_abs()))
     }
 
+    /// Returns the first reason why less is kept than requested.
+    pub fn first_error(&self) -> Option<&str> {
+        self.first_error.as_deref()
+    }
+
     /// Returns the kept part as one stream, in pieces of a few megabytes; ends it if the whole stream was complete.
     pub fn pieces(mut self, whole: bool) -> Pieces {
         let mut unstored = None;

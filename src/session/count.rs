@@ -18,7 +18,7 @@ use super::segments::Segments;
 use super::trace_session::TraceSession;
 use crate::analysis::{EventTrigger, Live, LiveEventFilter, RuntimeWaits, Throughput};
 use crate::clr::Trigger;
-use crate::model::FlightBufferUsage;
+use crate::model::{FlightBufferUsage, SafeText};
 use crate::nettrace::{Event, FlightRecorder, Loss, Metadata, RetentionLimits, Sink, TraceHeader, forward_sink};
 
 /// With more than this many bytes queued that are also in the file, events are only counted.
@@ -104,7 +104,8 @@ impl SecondarySinks {
         }
         if let Some(recent) = &self.recent {
             let (bytes, span) = recent.kept();
-            progress.kept.send_replace(Some(FlightBufferUsage { bytes, span }));
+            let trouble = recent.first_error().map(SafeText::new);
+            progress.kept.send_replace(Some(FlightBufferUsage { bytes, span, trouble }));
         }
     }
 }

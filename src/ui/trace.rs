@@ -234,12 +234,15 @@ fn note(state: &State, tracked: &TrackedRecording, now: std::time::Duration) -> 
         Phase::Starting if tracked.value.kernel.is_some() => Some(("Waiting for the runtime …".to_owned(), false)),
         Phase::Starting => Some(("Waiting for the first bytes …".to_owned(), false)),
         Phase::Recording => {
-            let FlightBufferUsage { bytes, span } = tracked.value.kept?;
+            let FlightBufferUsage { bytes, span, trouble } = tracked.value.kept.as_ref()?;
             let span = humantime::format_duration(std::time::Duration::from_secs(span.as_secs()));
             let [save, stop] = [Action::Save, Action::Trace].map(|action| state.key(action));
-            let text =
-                format!("Flight recorder: last {span}, {} kept.  {save} saves it and continues, {stop} saves it and stops.", Bytes(bytes));
-            Some((text, false))
+            let trouble = trouble.as_ref().map(|trouble| format!(", less than requested: {trouble}")).unwrap_or_default();
+            let text = format!(
+                "Flight recorder: last {span}, {} kept{trouble}.  {save} saves it and continues, {stop} saves it and stops.",
+                Bytes(*bytes)
+            );
+            Some((text, !trouble.is_empty()))
         }
         Phase::Stopping { since, bytes } => {
             let key = state.key(Action::Abandon);

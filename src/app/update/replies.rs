@@ -105,14 +105,14 @@ fn ended(recording: &Recording, outcome: &Outcome) -> (Level, String) {
     };
     let loss = if recording.dropped > 0 { format!(", {} dropped", Count(recording.dropped)) } else { String::new() };
     let what = format!("{}, {}{loss}, in {}", Bytes(recording.bytes), Counted(recording.events, "event"), file.display());
+    let success = if trouble.is_empty() && !recording.is_empty() { Level::Success } else { Level::Warning };
     let (level, text) = match (outcome.stopped_by, outcome.complete) {
         (StoppedBy::Error, _) => (Level::Error, format!("{subject}: the recording failed.{trouble} Kept: {what}.")),
         (StoppedBy::TargetExit, _) => (Level::Warning, format!("{subject} exited while being recorded.{trouble} Kept: {what}.")),
-        (StoppedBy::Event, true) => (Level::Success, format!("{subject}: stop event received. Recorded {what}.{trouble}")),
-        (StoppedBy::Condition, true) => (Level::Success, format!("{subject}: stop condition met. Recorded {what}.{trouble}")),
-        (StoppedBy::DiskSpace, true) => (Level::Warning, format!("{subject}: recorded {what}.{trouble}")),
+        (StoppedBy::Event, true) => (success, format!("{subject}: stop event received. Recorded {what}.{trouble}")),
+        (StoppedBy::Condition, true) => (success, format!("{subject}: stop condition met. Recorded {what}.{trouble}")),
         (_, false) => (Level::Warning, format!("{subject}: recorded, but the end is missing.{trouble} Kept: {what}.")),
-        (_, true) => (Level::Success, format!("{subject}: recorded {what}.{trouble}")),
+        (_, true) => (success, format!("{subject}: recorded {what}.{trouble}")),
     };
     (level, text + &samples)
 }

@@ -203,6 +203,7 @@ fn full_store_drops_oldest_segments_and_reports_it() {
     let kept = record_into(store.clone(), RetentionLimits { bytes: 4 << 20, span: None }, &bytes);
     let held: usize = store.all().iter().map(Vec::len).sum();
     assert!((1 << 19..=1 << 20).contains(&held), "{held}");
+    assert_eq!(kept.first_error(), Some("no room"), "known while it records");
     let mut pieces = kept.pieces(true);
     assert_eq!(pieces.first_error(), Some("no room"));
     let file: Vec<u8> = pieces.by_ref().flatten().collect();

@@ -340,7 +340,7 @@ impl Driver {
         self.recording.elapsed = end.duration_since(self.begun);
         (self.recording.bytes, self.recording.events, self.recording.dropped) = (bytes, events, dropped);
         self.recording.unanalyzed = self.progress.unanalyzed.load(Ordering::Relaxed);
-        self.recording.kept = *self.progress.kept.borrow();
+        self.recording.kept = self.progress.kept.borrow().clone();
         self.recording.scheduling.clone_from(&self.progress.scheduling.borrow());
         self.recording.analysis = self.progress.analysis.borrow().clone();
         // The receiver may have been dropped; the file is finished anyway.

@@ -96,7 +96,7 @@ async fn flight_recorder_writes_its_buffer_on_stop() {
     };
     assert!((8..=20).contains(&segments().len()), "{:?}", segments());
     let progress = recorder.progress();
-    let kept = progress.borrow().kept.unwrap();
+    let kept = progress.borrow().kept.clone().unwrap();
     assert!(kept.bytes < 2 * RetentionLimits::MIN_BYTES && kept.span > Duration::ZERO, "{kept:?}");
     let seen = progress.borrow().events;
     let recording = stop_recording(recorder).await;

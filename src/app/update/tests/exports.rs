@@ -95,10 +95,10 @@ fn recording_without_a_file_is_not_exported() {
 fn running_flight_recorder_must_be_saved_before_export() {
     let mut app = TestApp::populated(120, 40);
     app.press("⏎t");
-    let kept = Some(crate::model::FlightBufferUsage { bytes: 1, span: std::time::Duration::from_secs(1) });
+    let kept = Some(crate::model::FlightBufferUsage { bytes: 1, span: std::time::Duration::from_secs(1), trouble: None });
     app.take_effects();
     for phase in [Phase::Recording, Phase::Stopping { since: std::time::Duration::ZERO, bytes: 0 }] {
-        app.report(Recording { kept, ..recording(1, 42, phase) });
+        app.report(Recording { kept: kept.clone(), ..recording(1, 42, phase) });
         app.press("E");
         assert!(app.state.overlay.is_none() && app.last_toast().contains("save it first (S)"), "{:?}", app.toast_texts());
         assert_eq!(app.take_effects(), []);

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use crate::app::test_app::{TestApp, contents, options, recording, sample_processes};
-use crate::app::{Effect, Focus, Msg, Options, Tab};
+use crate::app::{Effect, Focus, Level, Msg, Options, Tab};
 use crate::model::{Outcome, Phase, ProcessKey, Recording, RecordingId, StoppedBy, TraceOptions};
 use crate::ui::tests::analysis::scripted;
 
@@ -154,6 +154,23 @@ fn recording_outcome_is_reported() {
     assert_eq!(app.last_toast(), "OrderService (4242): nothing was recorded. The runtime answered 0x80004005.");
     app.send(Msg::TraceFailed { id: RecordingId(9), reason: "not requested".into() });
     assert_eq!(app.toast_texts().len(), 1);
+}
+
+#[test]
+fn recording_with_all_that_was_requested_is_a_success() {
+    for (events, trouble, expected) in [
+        (7, None, Level::Success),
+        (0, None, Level::Warning),
+        (7, Some("less was kept than requested: no space left on device"), Level::Warning),
+    ] {
+        for stopped_by in [StoppedBy::Interrupt, StoppedBy::Event] {
+            let mut app = TestApp::populated(120, 40);
+            app.press("t");
+            app.report(Recording { events, ..recording(1, 7, done(stopped_by, true, true, trouble)) });
+            let level = app.state.toasts.history().next().unwrap().level;
+            assert_eq!(level, expected, "{events} {trouble:?}: {}", app.last_toast());
+        }
+    }
 }
 
 #[test]

@@ -281,8 +281,8 @@ fn saving_a_flight_recorder_starts_another() {
     // Not available before the recording is running.
     app.press("S");
     assert_eq!(app.take_effects(), []);
-    let kept = Some(crate::model::FlightBufferUsage { bytes: 1, span: std::time::Duration::from_secs(1) });
-    app.report(crate::model::Recording { kept, ..recording(1, 5, Phase::Recording) });
+    let kept = Some(crate::model::FlightBufferUsage { bytes: 1, span: std::time::Duration::from_secs(1), trouble: None });
+    app.report(crate::model::Recording { kept: kept.clone(), ..recording(1, 5, Phase::Recording) });
     app.press("S");
     let effects = app.take_effects();
     let [Effect::StartTrace { id: RecordingId(2), options, .. }, Effect::StopTrace { id: RecordingId(1) }] = effects.as_slice() else {
@@ -295,7 +295,7 @@ fn saving_a_flight_recorder_starts_another() {
     let subject = app.state.selected_subject().unwrap();
     crate::app::update::process::start_trace(&mut app.state, subject, options);
     for id in [3, 4] {
-        app.report(crate::model::Recording { kept, ..recording(id, 5, Phase::Recording) });
+        app.report(crate::model::Recording { kept: kept.clone(), ..recording(id, 5, Phase::Recording) });
         app.press("S");
         let effects = app.take_effects();
         let [Effect::StartTrace { options, .. }, Effect::StopTrace { .. }] = effects.as_slice() else { panic!("{effects:?}") };

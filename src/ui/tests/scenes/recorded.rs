@@ -39,7 +39,7 @@ pub(super) fn into_kernel(width: u16, height: u16, keys: &str) -> TestApp {
 }
 
 pub(super) fn flight(width: u16, height: u16) -> TestApp {
-    let kept = Some(FlightBufferUsage { bytes: 38_000_000, span: Duration::from_secs(130) });
+    let kept = Some(FlightBufferUsage { bytes: 38_000_000, span: Duration::from_secs(130), trouble: None });
     reported(width, height, Recording { kept, ..recording(1, 432, Phase::Recording) }, "")
 }
 
