@@ -163,7 +163,7 @@ pub enum Msg {
     },
     JobProgress {
         ticket: Ticket,
-        /// Percentage of the recording read so far.
+        /// Percentage of the recording read so far, or of the expected size of a dump written so far.
         percent: u8,
     },
     /// A job makes no progress.

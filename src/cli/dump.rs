@@ -8,7 +8,7 @@ use super::target::{check_supported, connect, display_name, exchange_error, exit
 use super::{args, print, when};
 use crate::ipc::{CommandCode, DumpFlags, DumpRequest, PerfMapKind};
 use crate::model::{Bytes, Process, Usage, check_file_name, default_dump_path, reachable_path};
-use crate::session::{self, DumpError};
+use crate::session::{self, DumpError, DumpNotice};
 
 #[derive(Serialize)]
 struct DumpDocument {
@@ -45,7 +45,16 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
         print::message(format_args!("the {warning}"));
     }
     print::message(format_args!("{} is paused while it writes {}", display_name(&process), request.path.as_str()));
-    let dumped = session::dump(&client, &process, &request, print::message).await.map_err(failure)?;
+    let report = |notice| match notice {
+        DumpNotice::Written(bytes) => print::rewrite_line(format_args!("{} written", Bytes(bytes))),
+        DumpNotice::Stalled(advice) => {
+            print::rewrite_line("");
+            print::message(advice);
+        }
+    };
+    let dumped = session::dump(&client, &process, &request, report).await;
+    print::rewrite_line("");
+    let dumped = dumped.map_err(failure)?;
     let crash_report = dumped.crash_report.as_ref().map(|report| report.to_string_lossy().into_owned());
     if arguments.output.json {
         print::json(&DumpDocument {

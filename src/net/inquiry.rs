@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::command_lock::Busy;
 use super::error::ExchangeError;
-use crate::ipc::{ProcessInfo, RuntimeVersion};
+use crate::ipc::{CommandCode, ProcessInfo, RuntimeVersion};
 use crate::model::{Contact, Process, RunState, SafeText, Trouble, shown_command_line};
 
 const MIN_QUERY_INTERVAL: Duration = Duration::from_secs(5);
@@ -99,9 +99,12 @@ impl Inquiry {
         let slow = |reason: String| Contact::Trouble { kind: Trouble::Slow, reason: reason.into() };
         row.contact = match (&self.failure, busy.map(|busy| (busy.command, now.duration_since(busy.since)))) {
             // Our own request is not worth reporting, but a long wait for its reply is.
-            (_, Some((command, span))) if span >= SLOW_THRESHOLD && !self.open => {
-                slow(format!("{} has been in progress for {} s", command.name(), span.as_secs()))
-            }
+            (_, Some((command, span))) if span >= SLOW_THRESHOLD && !self.open => slow(match command {
+                CommandCode::GenerateCoreDump | CommandCode::GenerateCoreDump2 | CommandCode::GenerateCoreDump3 => {
+                    format!("stopped while it writes a dump, for {} s", span.as_secs())
+                }
+                _ => format!("{} has been in progress for {} s", command.name(), span.as_secs()),
+            }),
             (Some((kind, reason)), _) => Contact::Trouble { kind: *kind, reason: reason.clone() },
             (None, _) if self.answer.is_some() => Contact::Ok,
             (None, _) if self.open && waited >= SLOW_THRESHOLD => slow(format!(

@@ -21,6 +21,18 @@ const DUMP_TIMEOUT: Duration = Duration::from_secs(3600);
 /// thread is being created.
 const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Interval between two looks at the file.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What happens while a dump is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DumpNotice {
+    /// The file has grown to this number of bytes.
+    Written(u64),
+    /// The file has not grown for ten seconds.
+    Stalled(String),
+}
+
 /// A dump that has been written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dumped {
@@ -182,7 +194,7 @@ fn check_memory(space: Option<FreeSpace>, expected: u64) -> Result<(), DumpError
     }
 }
 
-/// Requests a dump from the target and checks that the file exists. `report` receives a message when the file has not grown for ten seconds.
+/// Requests a dump from the target and checks that the file exists. `report` receives the progress, as far as the file is visible to us.
 ///
 /// # Errors
 /// [`DumpError`]. No request is sent if a file would be overwritten.
@@ -190,7 +202,7 @@ pub async fn dump(
     client: &Client,
     process: &Process,
     request: &DumpRequest,
-    report: impl FnOnce(String) + Send,
+    report: impl FnMut(DumpNotice) + Send,
 ) -> Result<Dumped, DumpError> {
     let path = PathBuf::from(request.path.as_str());
     let here = check_dump(client, process, request).await?.path;
@@ -198,11 +210,7 @@ pub async fn dump(
     let changed = || target_file::inspect(&report_path).and_then(|facts| facts.modified()).ok();
     let (begun, before) = (Instant::now(), changed());
     let written = client.dump(request, DUMP_TIMEOUT);
-    let reported = async {
-        stalled(&here).await;
-        report(advice_on_stall(process, client.dump_writer()));
-        std::future::pending().await
-    };
+    let reported = observe(&here, || advice_on_stall(process, client.dump_writer()), report);
     tokio::select! { written = written => written, never = reported => never }
         .map_err(|error| DumpError::Exchange { advice: advice(&error, process.key.pid), error })?;
     let took = begun.elapsed();
@@ -224,14 +232,18 @@ fn crash_report_of(dump: &Path) -> PathBuf {
     path.into()
 }
 
-/// Returns when a file has not grown for [`STALL_TIMEOUT`], or still does not exist.
-async fn stalled(path: &Path) {
-    let mut before = 0;
+/// Reports the growth of a file, and once that it has not grown for [`STALL_TIMEOUT`], or still does not exist. Never returns.
+async fn observe<T>(path: &Path, advice: impl Fn() -> String, mut report: impl FnMut(DumpNotice)) -> T {
+    let (mut before, mut grown_at, mut is_stall_reported) = (0, Instant::now(), false);
     loop {
-        sleep(STALL_TIMEOUT).await;
+        sleep(PROGRESS_INTERVAL).await;
         let now = target_file::inspect(path).map_or(0, |file| file.len());
-        if std::mem::replace(&mut before, now) == now {
-            return;
+        if std::mem::replace(&mut before, now) != now {
+            grown_at = Instant::now();
+            report(DumpNotice::Written(now));
+        } else if !is_stall_reported && grown_at.elapsed() >= STALL_TIMEOUT {
+            is_stall_reported = true;
+            report(DumpNotice::Stalled(advice()));
         }
     }
 }
@@ -251,6 +263,25 @@ fn advice_on_stall(process: &Process, writer: Option<u32>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn growth_and_stall_of_a_dump_are_reported() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, notices) = (folder.path().join("a.dmp"), std::sync::Mutex::new(Vec::new()));
+        let seconds = |seconds: u64| sleep(Duration::from_millis(seconds * 1000 + 500));
+        let growth = async {
+            seconds(2).await;
+            for size in [10, 30] {
+                std::fs::write(&path, vec![0; size]).unwrap();
+                seconds(1).await;
+            }
+            seconds(30).await;
+        };
+        let observed = observe::<()>(&path, || "advice".to_owned(), |notice| notices.lock().unwrap().push(notice));
+        tokio::select! { () = growth => {}, () = observed => {} }
+        let expected = [DumpNotice::Written(10), DumpNotice::Written(30), DumpNotice::Stalled("advice".to_owned())];
+        assert_eq!(*notices.lock().unwrap(), expected);
+    }
 
     #[test]
     fn path_is_free_if_nothing_is_found_there() {

@@ -27,7 +27,7 @@ use crate::net::log;
 use crate::net::port;
 use crate::net::user_events::Kernel;
 use crate::net::{Clients, Directory};
-use crate::session::{self, Plan, ServeOptions, Settings, StopRequest, WatchOptions};
+use crate::session::{self, DumpNotice, Plan, ServeOptions, Settings, StopRequest, WatchOptions};
 
 /// Minimum interval between values of a watched process: a shorter one costs more and shows nothing more.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
@@ -179,7 +179,17 @@ impl Runner {
             Effect::Dump { key, request, ticket } => {
                 let inbox = self.inbox.clone();
                 self.spawn_job(key, ticket, move |client, process| async move {
-                    let report = |notice: String| drop(inbox.try_send(Msg::JobStalled { ticket, notice: notice.into() }));
+                    let expected = process.usage.dump_bytes(request.kind).max(1);
+                    let report = |notice: DumpNotice| {
+                        let message = match notice {
+                            // The size is an estimate, and the end is reported by the runtime.
+                            DumpNotice::Written(bytes) => {
+                                Msg::JobProgress { ticket, percent: (bytes.saturating_mul(100) / expected).min(99) as u8 }
+                            }
+                            DumpNotice::Stalled(notice) => Msg::JobStalled { ticket, notice: notice.into() },
+                        };
+                        drop(inbox.try_send(message));
+                    };
                     let dumped = session::dump(&client, &process, &request, report).await.map_err(|error| error.to_string())?;
                     let note = dumped.bytes.is_none().then(|| "its size cannot be read from here".into());
                     Ok(JobResult { files: vec![SafeText::from_path(&dumped.reachable_path)], bytes: dumped.bytes, note })

@@ -70,6 +70,8 @@ pub fn phase_badge(recording: &Recording) -> (Sign, Role, &'static str) {
         Phase::Stopping { .. } | Phase::Joining { .. } => (Sign::Stopping, Role::Accent, "stopping"),
         Phase::Done(Outcome { file: None, .. }) if recording.kernel.is_none() => (Sign::No, Role::Bad, "failed"),
         Phase::Done(Outcome { stopped_by: StoppedBy::Error, .. }) => (Sign::No, Role::Bad, "failed"),
+        Phase::Done(Outcome { complete: true, .. }) if recording.is_empty() => (Sign::Trouble, Role::Warning, "empty"),
+        Phase::Done(Outcome { complete: true, trouble: Some(_), .. }) => (Sign::Trouble, Role::Warning, "done"),
         Phase::Done(Outcome { complete: true, .. }) => (Sign::Yes, Role::Good, "done"),
         Phase::Done(_) => (Sign::Trouble, Role::Warning, "incomplete"),
     }
@@ -110,6 +112,7 @@ fn state_of_job(job: &Job) -> (Sign, Role, String, Role) {
                 JobKind::Launch { .. } => "running".to_owned(),
                 JobKind::Producer(_) => "serving".to_owned(),
                 JobKind::Port(_) | JobKind::ClosePort(_) | JobKind::CleanUp => "in progress …".to_owned(),
+                JobKind::Dump(_) if job.percent.is_some() => format!("writing the file: about {} %", job.percent.unwrap_or(0)),
                 JobKind::Dump(_) | JobKind::PerfMap(_) | JobKind::HeapWalk | JobKind::Resume | JobKind::Control(..) => {
                     "waiting for the runtime …".to_owned()
                 }
@@ -140,21 +143,40 @@ mod tests {
     use super::*;
     use crate::app::Ticket;
     use crate::app::dialog::Subject;
-    use crate::app::test_app::process;
+    use crate::app::test_app::{process, recording};
+    use crate::ipc::{DumpFlags, DumpKind, DumpRequest, TargetPath};
+    use crate::model::SafeText;
+
+    #[test]
+    fn only_recording_with_all_that_was_requested_is_good() {
+        for (seconds, trouble, expected) in [
+            (7, None, (Sign::Yes, Role::Good, "done")),
+            (7, Some("less was kept than requested: no space left"), (Sign::Trouble, Role::Warning, "done")),
+            (0, None, (Sign::Trouble, Role::Warning, "empty")),
+        ] {
+            let trouble = trouble.map(SafeText::new);
+            let outcome = Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some("/tmp/a.nettrace".into()), trouble };
+            assert_eq!(phase_badge(&recording(1, seconds, Phase::Done(outcome))), expected);
+        }
+    }
 
     #[test]
     fn only_jobs_of_a_runtime_wait_for_it() {
+        let path = TargetPath::new("/tmp/a.dmp").unwrap();
+        let dump = JobKind::Dump(DumpRequest { path, kind: DumpKind::Full, flags: DumpFlags::default() });
         let subject = Subject { key: process(1, "a").key, name: "a".into() };
-        for (kind, expected) in [
-            (JobKind::HeapWalk, "waiting for the runtime …"),
-            (JobKind::Launch { line: "a".into(), output: PathBuf::new() }, "running"),
-            (JobKind::Producer(String::new()), "serving"),
-            (JobKind::HeapFile("/tmp/a.gcdump".into()), "writing /tmp/a.gcdump"),
-            (JobKind::Export("/tmp/a.json".into()), "0 %  /tmp/a.json"),
-            (JobKind::CleanUp, "in progress …"),
+        for (kind, percent, expected) in [
+            (JobKind::HeapWalk, None, "waiting for the runtime …"),
+            (dump.clone(), None, "waiting for the runtime …"),
+            (dump, Some(45), "writing the file: about 45 %"),
+            (JobKind::Launch { line: "a".into(), output: PathBuf::new() }, None, "running"),
+            (JobKind::Producer(String::new()), None, "serving"),
+            (JobKind::HeapFile("/tmp/a.gcdump".into()), None, "writing /tmp/a.gcdump"),
+            (JobKind::Export("/tmp/a.json".into()), None, "0 %  /tmp/a.json"),
+            (JobKind::CleanUp, None, "in progress …"),
         ] {
             let (ticket, subject, output_lines) = (Ticket(1), subject.clone(), Arc::default());
-            let job = Job { ticket, subject, kind, began: Duration::ZERO, ended: None, output_lines, percent: None };
+            let job = Job { ticket, subject, kind, began: Duration::ZERO, ended: None, output_lines, percent };
             assert_eq!(state_of_job(&job).2, expected);
         }
     }

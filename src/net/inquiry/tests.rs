@@ -128,8 +128,11 @@ fn pending_query_is_slow_before_it_times_out() {
     assert_eq!(published(&inquiry, row(), busy, start + SLOW_THRESHOLD / 2).contact, Contact::Ok);
     assert_eq!(
         trouble(&published(&inquiry, row(), busy, start + 7 * SLOW_THRESHOLD), Trouble::Slow),
-        "GenerateCoreDump3 has been in progress for 7 s"
+        "stopped while it writes a dump, for 7 s"
     );
+    let busy = Some(Busy { command: CommandCode::ResumeRuntime, since: start });
+    let slow = published(&inquiry, row(), busy, start + 7 * SLOW_THRESHOLD);
+    assert_eq!(trouble(&slow, Trouble::Slow), "ResumeRuntime has been in progress for 7 s");
 }
 
 #[test]
