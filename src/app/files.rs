@@ -41,16 +41,24 @@ pub struct OpenFile {
     ends_read: (Option<i64>, Option<i64>),
     /// Events over the whole duration, once the file has been read.
     pub(super) events: Option<Timeline>,
+    /// The shown range before the file is read again.
+    range_before: Option<(Option<i64>, Option<i64>)>,
     /// Its size before it is read again because the user wants to see what was added, bytes.
     pub(super) size_before: Option<u64>,
     /// The read in progress; `None` if the file has to be read again.
     pub(super) ticket: Option<Ticket>,
 }
 
+/// Returns whether a row stands for an open file. Several files may be of the same process, which may still run. No real process has such a late
+/// start time.
+pub(super) fn is_file(key: ProcessKey) -> bool {
+    key.started >= u64::MAX - u64::from(u32::MAX)
+}
+
 impl OpenFile {
     /// Opens a file under the given recording number.
     pub(super) fn new(id: RecordingId, facts: TraceFile) -> Self {
-        // Several files may be of the same process, which may still run. No real process has such a late start time.
+        // See `is_file`.
         let key = ProcessKey { pid: facts.process_id, started: u64::MAX - u64::from(id.0) };
         Self {
             key,
@@ -64,6 +72,7 @@ impl OpenFile {
             read: None,
             ends_read: (None, None),
             events: None,
+            range_before: None,
             size_before: None,
             ticket: None,
         }
@@ -162,7 +171,18 @@ impl OpenFile {
     /// Has the whole file read again: it may have grown.
     pub(super) fn read_again(&mut self) {
         self.size_before = Some(self.facts.bytes);
+        self.range_before = Some((self.mark, self.cursor));
         (self.mark, self.cursor, self.ticket) = (None, None, None);
+    }
+
+    /// Shows the same range as before once the whole file has been read again.
+    pub(super) fn restore_range_after_reading_again(&mut self) {
+        let before = self.range_before.take();
+        // Unless another range was selected since.
+        if let Some(before) = before.filter(|_| self.mark.is_none() && self.cursor.is_none()) {
+            (self.mark, self.cursor) = before;
+            self.read_if_changed(None);
+        }
     }
 
     /// Has the shown range read if it is not this one.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{Column, Trend};
 use crate::analysis::{Field, Filter};
+use crate::app::files::is_file;
 use crate::app::health::HealthIssue;
 use crate::app::tabs::{Role, Sign};
 use crate::app::watches::WatchStatus;
@@ -54,9 +55,9 @@ impl Row {
         let texts = Column::FILTERED.map(|column| (column, column.text(self)));
         // A recording matches even if the state column shows something else.
         let recording = (Column::State, if self.recording { "recording".into() } else { "".into() });
-        let path = Field::text(Column::Command.title_for_files(), &self.process.command_line);
-        let fields: Vec<_> =
-            texts.iter().chain([&recording]).map(|(column, text)| Field::text(column.title(), text)).chain([path]).collect();
+        let is_file = is_file(self.process.key);
+        let title = |column: Column| if is_file { column.title_for_files() } else { column.title() };
+        let fields: Vec<_> = texts.iter().chain([&recording]).map(|(column, text)| Field::text(title(*column), text)).collect();
         filter.passes(&fields)
     }
 

@@ -101,6 +101,7 @@ fn filters_match_words_columns_and_negations() {
         ("rdsvc", vec!["OrderService"]),
         ("WEB", vec!["WebGateway"]),
         ("name:web", vec!["WebGateway"]),
+        ("file:web", vec![]),
         ("pid:4242", vec!["OrderService"]),
         ("state:denied", vec!["NodeAgent"]),
         ("nowhere:web", vec![]),

@@ -187,7 +187,10 @@ pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<Fil
         file.events = Some(analysis.snapshot.rates.events.clone());
         file.facts.bytes = bytes;
     }
-    let (name, size_before) = (file.facts.name(), file.size_before.take());
+    let (name, size_before) = (file.facts.name().into_owned(), file.size_before.take());
+    if size_before.is_some() {
+        file.restore_range_after_reading_again();
+    }
     let path = file.facts.path.clone();
     let outcome = Outcome { stopped_by: StoppedBy::Interrupt, complete, file: Some(path.clone()), trouble };
     let totals = &analysis.snapshot.totals;

@@ -244,7 +244,7 @@ fn file_is_read_again_and_its_growth_is_reported() {
     let screen = crate::ui::tests::screen(&app.state);
     assert!(screen.contains("incomplete; F5 reads it again"), "{screen}");
     app.press("[");
-    let (ticket, _) = read_request(&mut app);
+    let (ticket, range) = read_request(&mut app);
     app.send(Msg::FileRead { ticket, result: Ok(contents(scripted())) });
     let refresh = |app: &mut TestApp, bytes: u64, end: i64| {
         app.press("⌃r");
@@ -253,10 +253,15 @@ fn file_is_read_again_and_its_growth_is_reported() {
         app.press("⌃r");
         assert_eq!(app.take_effects(), [], "it is being read");
         let contents = crate::model::FileContents { bytes, end, ..contents(scripted()) };
-        app.send(Msg::FileRead { ticket, result: Ok(contents) });
+        app.send(Msg::FileRead { ticket, result: Ok(contents.clone()) });
         assert_eq!(app.state.open_file().unwrap().end, Some(end));
         assert_eq!(app.state.selected().unwrap().process.usage.rss_bytes, bytes, "the size in the table");
-        app.last_toast()
+        let growth = app.last_toast();
+        let (ticket, span) = read_request(app);
+        assert!(span.is_some() && span == range, "the range that was shown before");
+        app.send(Msg::FileRead { ticket, result: Ok(crate::model::FileContents { bytes, end, ..contents }) });
+        assert_eq!(app.take_effects(), []);
+        growth
     };
     assert_eq!(refresh(&mut app, 183_500_000, 60_000_000_000), "OrderService_4242.nettrace.partial has grown by 1.5 MB.");
     assert_eq!(refresh(&mut app, 183_500_000, 60_000_000_000), "OrderService_4242.nettrace.partial has not grown.");
