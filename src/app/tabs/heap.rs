@@ -9,7 +9,7 @@ use crate::analysis::{HeapAmount, HeapChange, HeapType, PathStep, PendingAsync, 
 use crate::app::action::{
     Action, Context, ENTER, Entry,
     Run::{Do, Emit},
-    Status, char, details, places, status,
+    Status, char, details, places, ready_if, status,
 };
 use crate::app::heaps::{HeapWalk, ProcessHeap, WalkedHeap};
 use crate::app::pane::RowKind;
@@ -23,6 +23,8 @@ use crate::model::{Bytes, Count, Counted, FileKind, Percent, Stopwatch};
 pub struct HeapView {
     /// Whether the difference to the previous walk is shown.
     pub difference: bool,
+    /// Whether, of two compared files, the one that was opened first is the earlier one.
+    pub swapped: bool,
     /// Whether the paths of the selected type are shown even if they take space from the list.
     pub open: bool,
 }
@@ -53,6 +55,7 @@ const ACTIONS: &[Entry] = &[
     .hint(83)
     .when(status::walked_twice)
     .label_now(|state| if state.views.heap.difference { "histogram" } else { "difference" }),
+    details(Action::Swap, &[char('X')], "swap", "Swap before and after.", places::HEAP, Do(State::swap_heaps)).hint(82).when(compared),
     details(
         Action::WriteHeap,
         &[char('o')],
@@ -64,6 +67,12 @@ const ACTIONS: &[Entry] = &[
     .hint(82)
     .when(status::write_heap),
 ];
+
+/// Requires the difference between two files.
+fn compared(state: &State) -> Status {
+    let before = state.selected_heap().and_then(|heap| heap.before.as_ref());
+    ready_if(state.views.heap.difference && before.is_some_and(|before| before.file.is_some()))
+}
 
 pub(super) fn view(state: &State) -> View<'_> {
     let heap = state.selected_heap();
@@ -172,7 +181,9 @@ fn rows(found: &WalkedHeap) -> impl Iterator<Item = Row<'_>> {
 
 /// Lists the changes from one walk to the next.
 fn difference<'a>(state: &'a State, before: &'a HeapWalk, last: &'a HeapWalk) -> View<'a> {
-    let (old, new) = (&before.found.heap, &last.found.heap);
+    let is_swapped = state.views.heap.swapped && before.file.is_some();
+    let (old, new) = if is_swapped { (last, before) } else { (before, last) };
+    let (old, new) = (&old.found.heap, &new.found.heap);
     let amount = |amount: HeapAmount| match amount {
         HeapAmount::Known { bytes, .. } => Cell::new(Bytes(bytes), Role::Bytes),
         HeapAmount::AtMost(bytes) => Cell::Number(bytes as f64, format!("≤ {}", Bytes(bytes)).into(), Role::Dim),
@@ -195,7 +206,7 @@ fn difference<'a>(state: &'a State, before: &'a HeapWalk, last: &'a HeapWalk) ->
     };
     let figures = vec![
         match &before.file {
-            Some(file) => Figure::new("before", file, Role::Text),
+            Some(file) => Figure::new(if is_swapped { "after" } else { "before" }, file, Role::Text),
             None => Figure::new("after", Stopwatch(between), Role::Text),
         },
         figure("heap", old.bytes, new.bytes, |bytes| Bytes(bytes).to_string()),
@@ -272,6 +283,12 @@ impl State {
     /// Switches between the last walk and its difference to the one before.
     pub(in crate::app) fn toggle_heap_difference(&mut self) {
         self.views.heap.difference = !self.views.heap.difference;
+        self.views.select_first(Tab::Heap);
+    }
+
+    /// Swaps before and after.
+    pub(in crate::app) fn swap_heaps(&mut self) {
+        self.views.heap.swapped = !self.views.heap.swapped;
         self.views.select_first(Tab::Heap);
     }
 }

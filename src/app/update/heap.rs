@@ -56,7 +56,7 @@ pub(super) fn compare(state: &mut State, file: &TraceFile) -> Vec<Effect> {
 pub(super) fn walked(state: &mut State, ticket: Ticket, result: Result<Arc<WalkedHeap>, SafeText>) {
     if state.heaps.store_comparison(ticket, &result, state.now) {
         match result {
-            Ok(_) => state.views.heap.difference = true,
+            Ok(_) => (state.views.heap.difference, state.views.heap.swapped) = (true, false),
             Err(trouble) => state.notify(Level::Error, trouble),
         }
         return;

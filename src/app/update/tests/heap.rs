@@ -262,6 +262,11 @@ fn the_heaps_of_two_files_are_compared() {
     app.press("⏎");
     read_next(&mut app, "before.gcdump", Ok(1));
     assert_eq!(rows(&app)[0][..3], ["+3.2 MB", "3.2 MB", "6.4 MB"]);
+    let head = |app: &TestApp| format!("{:?}", app.state.view_of(Tab::Heap).unwrap().head);
+    assert!(head(&app).contains(r#"label: "before", value: "before.gcdump""#), "{}", head(&app));
+    app.press("X");
+    assert_eq!(rows(&app).last().unwrap()[..3], ["-3.2 MB", "6.4 MB", "3.2 MB"]);
+    assert!(head(&app).contains(r#"label: "after", value: "before.gcdump""#), "{}", head(&app));
     app.press("f");
     assert_eq!(rows(&app)[0][0], "6.4 MB");
 }
