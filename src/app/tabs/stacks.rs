@@ -16,6 +16,9 @@ use crate::diagnosis::{is_own, may_be_lock, wait_of_stack};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Count, SafeText};
 
+/// Threads of a stack that are listed: its frames follow.
+const MAX_THREADS: usize = 12;
+
 /// The stacks of all threads of a process.
 #[derive(Debug, Clone)]
 pub struct Stacks {
@@ -115,7 +118,8 @@ fn about(group: &StackGroup, stacks: &Stacks) -> Vec<Line> {
         let name = id.in_process().and_then(|number| stacks.names.iter().find(|(other, _)| *other == number));
         name.map_or_else(|| id.to_string(), |(_, name)| format!("{id} {name}"))
     };
-    let threads: Vec<_> = group.threads.iter().map(|(id, _)| thread(id)).collect();
+    let mut threads: Vec<_> = group.threads.iter().take(MAX_THREADS).map(|(id, _)| thread(id)).collect();
+    threads.extend(group.threads.len().checked_sub(MAX_THREADS + 1).map(|more| format!("and {} more", more + 1)));
     let mut lines = vec![vec![(threads.join(", "), Role::Dim)]];
     lines.extend(group.frames.iter().map(|frame| {
         let role = if is_own(frame) { Role::Strong } else { Role::Text };
