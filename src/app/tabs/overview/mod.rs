@@ -59,6 +59,8 @@ pub struct Overview<'a> {
     pub capabilities: Vec<Capability>,
 }
 
+/// Consecutive scans in which an idle process uses less than 1 % of a core on average.
+const IDLE_SCANS: usize = 5;
 /// A process that ends sooner has hardly been selected when it is gone.
 const SHORT_LIFE: Duration = Duration::from_secs(10);
 
@@ -84,9 +86,19 @@ impl State {
         })
     }
 
+    /// Returns whether the selected process has hardly used CPU for some seconds: it has no work, or is blocked.
+    pub fn is_idle(&self) -> bool {
+        let usage = self.list.selected().map(|key| self.usage.cpu(key)).unwrap_or_default();
+        let recent = usage.len().checked_sub(IDLE_SCANS).map(|first| &usage[first..]);
+        recent.is_some_and(|recent| recent.iter().map(|(_, percent)| percent).sum::<f64>() < recent.len() as f64)
+    }
+
     /// Returns which keys show more about a process without findings.
     pub fn advice_without_findings(&self) -> Vec<String> {
-        let keys = [(Action::WhySlow, ": find out why it is slow"), (Action::Stacks, ": what every thread is doing")];
+        let mut keys = [(Action::WhySlow, ": find out why it is slow"), (Action::Stacks, ": what every thread is doing")];
+        if self.is_idle() {
+            keys = [(Action::Stacks, ": what every thread waits for"), keys[0]];
+        }
         let ready = keys.into_iter().filter(|(action, _)| action.status(self) == Status::Ready);
         ready.map(|(action, shows)| format!("{}{shows}", self.key(action))).collect()
     }
@@ -116,7 +128,9 @@ impl State {
             return Some((text, Role::Warning));
         }
         if let Some(reason) = process.contact.reason() {
-            return Some((reason.to_owned(), Role::Warning));
+            let job = self.jobs.newest_first().find(|job| job.subject.key == process.key && job.ended.is_none());
+            let progress = job.and_then(|job| job.percent).map(|percent| format!(", about {percent} % so far")).unwrap_or_default();
+            return Some((format!("{reason}{progress}"), Role::Warning));
         }
         if process.run_state == RunState::Suspended {
             let is_ready = |action: Action| action.status(self) == Status::Ready;
