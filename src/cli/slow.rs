@@ -64,6 +64,7 @@ impl SlowCauses {
             elapsed,
             recorded: &[],
             runtime: None,
+            native_aot: false,
             cpu_constraints: CpuConstraints::default(),
             thresholds,
         })
@@ -113,9 +114,10 @@ pub(super) async fn run(host: &Host, arguments: &args::Slow) -> Result<Exit, Fai
             let (observed, exit) = observe(&process, arguments.duration, start).await?;
             let (complete, elapsed, what) = (observed.is_complete(), observed.elapsed, &selected.what);
             let SlowObserved { analysis, threads, cpu_constraints } = observed.into_slow().await;
-            let runtime = process.runtime.as_ref().map(RuntimeVersion::major);
+            let (runtime, native_aot) = (process.runtime.as_ref().map(RuntimeVersion::major), process.native_aot);
+            let analysis = &analysis;
             let evidence =
-                Evidence { analysis: &analysis, threads: &threads, elapsed, recorded: what, runtime, cpu_constraints, thresholds };
+                Evidence { analysis, threads: &threads, elapsed, recorded: what, runtime, native_aot, cpu_constraints, thresholds };
             (Document::new(&analysis.snapshot, complete, SlowCauses::of(&evidence)), exit)
         }
     };

@@ -268,7 +268,11 @@ impl Evidence<'_> {
     }
 
     fn waiting(&self) -> Result<Found, String> {
-        let time = self.thread_time().ok_or("this recording has no thread time (recorded by profile slow)")?;
+        let missing = match self.native_aot {
+            true => "NativeAOT does not sample threads",
+            false => "this recording has no thread time (recorded by profile slow)",
+        };
+        let time = self.thread_time().ok_or(missing)?;
         let counts = self.analysis.profile.count(SampleFilter { running: false, ..SampleFilter::ALL });
         let locks = self.lock_wait_ns(&self.stuck_threads());
         let own = Culprit::of(&counts, |samples| samples.waiting_ns);

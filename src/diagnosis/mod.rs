@@ -129,6 +129,8 @@ pub struct Evidence<'a> {
     pub recorded: &'a [String],
     /// Major version of the runtime, if known.
     pub runtime: Option<u32>,
+    /// Whether it is known to be a NativeAOT application.
+    pub native_aot: bool,
     /// Limits on the available CPU time.
     pub cpu_constraints: CpuConstraints,
     /// Thresholds from which a value is a problem.

@@ -17,7 +17,16 @@ fn analysis(change: impl Fn(&mut Snapshot)) -> RecordingAnalysis {
 /// For a process of which nothing but the recording is known.
 fn evidence<'a>(analysis: &'a RecordingAnalysis, thresholds: &'a Thresholds) -> Evidence<'a> {
     let cpu_constraints = CpuConstraints::default();
-    Evidence { analysis, threads: &[], elapsed: Duration::from_secs(20), recorded: &[], runtime: None, cpu_constraints, thresholds }
+    Evidence {
+        analysis,
+        threads: &[],
+        elapsed: Duration::from_secs(20),
+        recorded: &[],
+        runtime: None,
+        native_aot: false,
+        cpu_constraints,
+        thresholds,
+    }
 }
 
 fn main_thread(cpu: Duration, runnable: Option<Duration>) -> ThreadUse {
@@ -34,6 +43,21 @@ fn slowdowns_with(change: impl Fn(&mut Snapshot), cpu_ms: u64, what: &[&str], ru
     let (analysis, thresholds) = (analysis(change), Thresholds::default());
     let threads = &[main_thread(Duration::from_millis(cpu_ms), None)];
     slowdowns(&Evidence { threads, recorded: &what, runtime: Some(runtime), ..evidence(&analysis, &thresholds) })
+}
+
+/// Its counters show lock contention, but no event does, and its threads are not sampled.
+#[test]
+fn what_native_aot_does_not_report_is_not_measured() {
+    let (analysis, thresholds) = (analysis(|_| ()), Thresholds::default());
+    let recorded = &["slow".to_owned()];
+    for (native_aot, cause, expected) in [
+        (false, Cause::Locks, "No lock contention."),
+        (true, Cause::Locks, "Not measured: NativeAOT reports no lock contention but its counter."),
+        (true, Cause::Waiting, "Not measured: NativeAOT does not sample threads."),
+    ] {
+        let found = found(slowdowns(&Evidence { native_aot, recorded, ..evidence(&analysis, &thresholds) }), cause);
+        assert_eq!((found.text.as_str(), found.severity.is_none()), (expected, native_aot));
+    }
 }
 
 fn full_collections(snapshot: &mut Snapshot, megabytes: &[u64]) {

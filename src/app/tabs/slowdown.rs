@@ -116,13 +116,14 @@ fn key(slowdown: &Slowdown, of: RowKind) -> &'static str {
 
 fn causes(look: Look<'_>) -> Vec<Slowdown> {
     let recording = &look.tracked.value;
-    let runtime = look.state.selected().and_then(|row| row.process.runtime.as_ref()).map(RuntimeVersion::major);
+    let process = look.state.selected().map(|row| &row.process);
     slowdowns(&Evidence {
         analysis: look.analysis,
         threads: &recording.threads,
         elapsed: recording.elapsed,
         recorded: &recording.what,
-        runtime,
+        runtime: process.and_then(|process| process.runtime.as_ref()).map(RuntimeVersion::major),
+        native_aot: process.is_some_and(|process| process.native_aot),
         cpu_constraints: recording.cpu_constraints,
         thresholds: &look.state.options.thresholds,
     })
