@@ -15,6 +15,8 @@ use super::timeline::Timeline;
 
 /// Maximum number of threads tracked as waiting.
 const WAITING: usize = 4096;
+/// Unfinished waits from this duration on are listed individually.
+const LONG_WAIT_NS: u64 = 1_000_000_000;
 /// Maximum number of sites in a snapshot.
 const TOP: usize = 100;
 /// Number of leaf frames that identify a site; the first ones belong to the lock itself.
@@ -99,6 +101,8 @@ pub struct ContentionSnapshot {
     pub recent_waiters: Option<f64>,
     /// Unfinished waits: threads waiting now, or when the session was stopped.
     pub waiting: usize,
+    /// Durations so far of the unfinished waits of a second or longer, in nanoseconds, longest first.
+    pub long_waits_ns: Vec<u64>,
     /// Maximum number of threads waiting at the same time.
     pub most_waiting: usize,
     /// Number of waits over time.
@@ -190,6 +194,13 @@ impl Contention {
     /// Returns the unfinished waits and their durations so far.
     fn unfinished_waits(&self, now: i64) -> impl Iterator<Item = (&Waiting, u64)> {
         self.waiting.values().map(move |waiting| (waiting, u64::try_from(now.saturating_sub(waiting.since)).unwrap_or(0)))
+    }
+
+    /// Returns the durations so far of the unfinished waits of a second or longer, in nanoseconds, longest first.
+    pub(super) fn long_waits(&self, now: i64) -> Vec<u64> {
+        let mut waits: Vec<_> = self.unfinished_waits(now).map(|(_, waited_ns)| waited_ns).filter(|ns| *ns >= LONG_WAIT_NS).collect();
+        waits.compact_sort_by(|a, b| b.cmp(a));
+        waits
     }
 
     /// Returns the mean number of threads waiting at the same time over the last ten seconds: total waiting time divided by elapsed time.
@@ -291,6 +302,7 @@ impl Contention {
             rate: self.count_over_time.rate(now, RECENT_SECONDS),
             recent_waiters: self.recent_waiters(now),
             waiting: self.waiting.len(),
+            long_waits_ns: self.long_waits(now),
             most_waiting: self.most_waiting,
             count_over_time: self.count_over_time.clone(),
             others_ns: sites.iter().fold(wait_ns, |left, site| left.saturating_sub(site.wait_ns)),

@@ -3,6 +3,7 @@
 use super::action::Action;
 use super::effect::Effect;
 use super::pane::Focus;
+use super::stalls::{lock_waits, long_lock_waits, mean_waiters};
 use super::state::State;
 use super::tabs::Tab;
 use super::update::keys;
@@ -68,14 +69,6 @@ pub(super) fn thread_pool_finding(text: String, why: &'static str) -> Finding {
     Finding { further: Some((Action::Waiting, ": waiting methods")), ..finding(Tab::Threads, text, why, "its size") }
 }
 
-/// Formats the average number of threads waiting for locks.
-pub(super) fn lock_waiters(waiters: f64) -> String {
-    match waiters {
-        ..1.5 => format!("{waiters:.1} threads on average wait for locks"),
-        _ => format!("{waiters:.0} threads at a time wait for locks"),
-    }
-}
-
 /// Returns the findings for the last seconds, or for a whole recording that has ended.
 pub fn findings(snapshot: &Snapshot, is_ended: bool, thresholds: &Thresholds) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -118,10 +111,14 @@ pub fn findings(snapshot: &Snapshot, is_ended: bool, thresholds: &Thresholds) ->
         found.push(exceptions_finding(rate, &usual, thresholds));
     }
     let contention = &snapshot.contention;
+    let long = lock_waits(&contention.long_waits_ns, thresholds).filter(|(excess, _)| *excess > 1.0);
+    found.extend(long.map(|(severity, finding)| Finding { severity, ..finding }));
     let waiters = if is_ended { contention.wait_ns as f64 / duration } else { contention.recent_waiters.unwrap_or(0.0) };
-    if waiters > thresholds.of(Threshold::LockWaiters) {
-        let finding = finding(Tab::Threads, lock_waiters(waiters), "threads serialize on locks", "waiting methods");
-        found.push(Finding { severity: waiters / thresholds.of(Threshold::LockWaiters), ..finding });
+    // Long waits are a finding of their own.
+    let excess = (waiters - long_lock_waits(&contention.long_waits_ns, thresholds) as f64) / thresholds.of(Threshold::LockWaiters);
+    if excess > 1.0 {
+        let finding = finding(Tab::Threads, mean_waiters(waiters, "locks"), "threads serialize on locks", "waiting methods");
+        found.push(Finding { severity: excess, ..finding });
     }
     if let Some((from, to, span)) = growth(snapshot, thresholds) {
         let text = format!("heap grew from {} to {} in {}", Bytes(from), Bytes(to), Nanoseconds(span));
@@ -155,7 +152,8 @@ impl Finding {
     /// Returns whether both are about the same problem, one from a recording and the other from counters.
     pub(super) fn is_same_problem(&self, other: &Self) -> bool {
         // Recordings and counters show different aspects of locks and of the thread pool.
-        self.kind() == other.kind() || self.tab == Tab::Threads && (self.tab, self.shows) == (other.tab, other.shows)
+        self.kind() == other.kind()
+            || !self.shows.is_empty() && self.tab == Tab::Threads && (self.tab, self.shows) == (other.tab, other.shows)
     }
 
     /// Returns the kind of the finding, independent of its figures.
@@ -170,7 +168,11 @@ impl State {
         match finding.action() {
             Some(action) => {
                 let effects = keys::perform(self, action, None);
-                self.tab = if action == Action::WalkHeap { Tab::Heap } else { finding.tab };
+                self.tab = match action {
+                    Action::WalkHeap => Tab::Heap,
+                    Action::Stacks => Tab::Stacks,
+                    _ => finding.tab,
+                };
                 effects
             }
             None => {
@@ -245,6 +247,7 @@ mod tests {
         let waiting: Set = |snapshot, threads| {
             (snapshot.contention.recent_waiters, snapshot.contention.wait_ns) = (Some(threads), (threads * 20e9) as u64);
         };
+        let held: Set = |snapshot, seconds| snapshot.contention.long_waits_ns = vec![(seconds * 1e9) as u64, 2_000_000_000];
         // Just below, just above, the tab, and the text when above.
         for (set, below, above, tab, expected) in [
             (loss, 0.0, 1.0, Tab::Trace, "1 event lost"),
@@ -253,6 +256,7 @@ mod tests {
             (blocked, 4.0, 5.0, Tab::Threads, "5 pool threads wait for tasks"),
             (thrown, 50.0, 50.1, Tab::Exceptions, "50/s exceptions"),
             (waiting, 2.0, 2.1, Tab::Threads, "2 threads at a time wait for locks"),
+            (held, 10.0, 11.0, Tab::Threads, "a thread has been waiting for a lock for 11 s"),
         ] {
             for is_ended in [false, true] {
                 assert_eq!(analysis(|snapshot| set(snapshot, below), is_ended), [], "{expected}");

@@ -4,15 +4,15 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::action::Action;
-use super::findings::{
-    ALLOCATIONS_ADVICE, Finding, HEAP_ADVICE, KeyAdvice, exceptions_finding, finding, gc_time_finding, lock_waiters, thread_pool_finding,
-};
+use super::findings::{ALLOCATIONS_ADVICE, Finding, HEAP_ADVICE, KeyAdvice, exceptions_finding, finding, gc_time_finding};
+use super::growth;
 use super::listed::listed;
 use super::resources::{ResourceHistory, STACKS_ADVICE, generation_sizes};
+use super::stalls;
 use super::tabs::Tab;
 use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot, RequestDurations};
-use crate::diagnosis::{GROWING_COLLECTIONS, MIN_BUSY_CORES, MIN_CPU_WAITERS, MIN_THROTTLED_SHARE, Threshold, Thresholds};
-use crate::model::{Bytes, Count, CountRate, Counted, CpuUse, Nanoseconds, Percent};
+use crate::diagnosis::{MIN_BUSY_CORES, MIN_CPU_WAITERS, MIN_THROTTLED_SHARE, Threshold, Thresholds};
+use crate::model::{Bytes, CountRate, Counted, CpuUse, Nanoseconds, Percent};
 use crate::sorting::CompactSort;
 
 /// Advice for finding where CPU time goes.
@@ -20,8 +20,6 @@ const CPU_ADVICE: Option<KeyAdvice> = Some((Action::WhySlow, ": why"));
 
 const ROUTES_ADVICE: Option<KeyAdvice> = Some((Action::Profiles, ", http: routes"));
 
-/// Consecutive values of the thread pool queue length: a single burst of work is no finding.
-const QUEUE_VALUES: usize = 3;
 /// Minimum and maximum seconds over which induced collections are counted. The minimum applies to processes that have been watched for a shorter
 /// time.
 const INDUCED_SECONDS: RangeInclusive<i64> = 3..=10;
@@ -51,9 +49,15 @@ pub enum HealthIssue {
     GcTime,
     /// Work items wait in the thread pool queue.
     Queue,
+    /// The thread pool keeps growing, so that few work items wait.
+    PoolThreads,
     Exceptions,
     /// Continuous lock contention.
     Contention,
+    /// Threads that have been waiting for a lock for long.
+    LockWaits,
+    /// Requests start, but none ends.
+    RequestStall,
     /// Frequent gen 2 collections.
     FullCollections,
     /// Gen 2 keeps growing.
@@ -85,6 +89,10 @@ pub enum HealthIssue {
     Threads,
     /// Open files keep growing in number, or are close to their limit.
     OpenFiles,
+    /// Active timers keep growing in number.
+    Timers,
+    /// Threads wait for a disk much of the time.
+    DiskWaits,
 }
 }
 
@@ -95,7 +103,10 @@ impl HealthIssue {
             Self::GcTime => "GC time",
             Self::Exceptions => "exceptions",
             Self::Queue => "pool queue",
+            Self::PoolThreads => "pool threads",
             Self::Contention => "locks",
+            Self::LockWaits => "long lock",
+            Self::RequestStall => "stuck HTTP",
             Self::FullCollections => "gen 2 GCs",
             Self::HeapGrowth => "heap growth",
             Self::InducedCollections => "induced GCs",
@@ -113,6 +124,8 @@ impl HealthIssue {
             Self::NativeMemory => "native memory",
             Self::Threads => "threads",
             Self::OpenFiles => "open files",
+            Self::Timers => "timers",
+            Self::DiskWaits => "disk",
         }
     }
 
@@ -136,16 +149,11 @@ impl HealthIssue {
                 let rate = stats.exceptions?;
                 (rate / of(Threshold::Exceptions), exceptions_finding(rate, "", thresholds))
             }
-            Self::Queue => {
-                let history = &counter("threadpool-queue-length").or_else(|| counter("dotnet.thread_pool.queue.length"))?.history;
-                let text = match stats.queue_length.unwrap_or(0.0).max(0.0) as u64 {
-                    1 => "1 work item waits".to_owned(),
-                    length => format!("{} work items wait", Count(length)),
-                };
-                // A single burst of work is no issue.
-                let excess = min_of_latest(history, QUEUE_VALUES)? / of(Threshold::QueueLength);
-                (excess, thread_pool_finding(text, "the thread pool does not keep up"))
-            }
+            Self::Queue => stalls::thread_pool(counters, thresholds)?,
+            Self::PoolThreads if Self::Queue.finding(counters, cpu, resources, thresholds).is_some() => return None,
+            Self::PoolThreads => resources.pool_threads(thresholds)?,
+            Self::LockWaits => stalls::lock_waits(&counters.long_lock_waits_ns, thresholds)?,
+            Self::RequestStall => stalls::requests(counters, thresholds)?,
             Self::Contention => {
                 let (excess, text) = lock_contention(counters, thresholds)?;
                 (excess, finding(Tab::Threads, text, "lock contention limits throughput", "waiting methods"))
@@ -192,12 +200,7 @@ impl HealthIssue {
                 let finding = finding(Tab::Http, text, "1 in 20 outgoing requests takes that long or longer", "");
                 (seconds / of(Threshold::SlowRequests), Finding { live: ROUTES_ADVICE, ..finding })
             }
-            Self::HeapGrowth => {
-                let (from, to, span) = gen2_growth(counters, thresholds)?;
-                let text = format!("gen 2 grew from {} to {} in {}", Bytes(from as u64), Bytes(to as u64), Nanoseconds(span));
-                let finding = finding(Tab::Gc, text, "more survives each full GC", "its history");
-                (to / from.max(1.0) / thresholds.heap_growth(), Finding { live: HEAP_ADVICE, ..finding })
-            }
+            Self::HeapGrowth => growth::heap(counters, thresholds)?,
             Self::CpuLimit => {
                 let (cpu, limit) = (cpu?, cpu?.constraints.limit?);
                 let text = format!("throttled in {} of periods, CPU limit {limit}", Percent(limit.throttled_share()));
@@ -244,6 +247,8 @@ impl HealthIssue {
             Self::NativeMemory => resources.native_memory(thresholds)?,
             Self::Threads => resources.threads(thresholds)?,
             Self::OpenFiles => resources.open_files(thresholds)?,
+            Self::Timers => resources.timers(thresholds)?,
+            Self::DiskWaits => resources.disk_waits(thresholds)?,
         };
         let is_exceeded = match self {
             Self::Queue | Self::JitTime | Self::CpuLimit | Self::CpuWait => excess >= 1.0,
@@ -281,32 +286,15 @@ fn wait_excess(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
 /// Returns the higher of two ratios to their thresholds, lock contentions or waiting threads, and its text.
 fn lock_contention(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, String)> {
     let count = |rate: f64| (rate / thresholds.of(Threshold::LockContentions), format!("{} lock contentions", CountRate(rate)));
-    let waiters = |waiters: f64| (waiters / thresholds.of(Threshold::LockWaiters), lock_waiters(waiters));
+    // Long waits are an issue of their own.
+    let long = stalls::long_lock_waits(&counters.long_lock_waits_ns, thresholds) as f64;
+    let waiters = |waiters: f64| ((waiters - long) / thresholds.of(Threshold::LockWaiters), stalls::mean_waiters(waiters, "locks"));
     let found = [counters.lock_waiters.map(waiters), counters.stats.contentions.map(count)];
     found.into_iter().flatten().max_by(|(a, _), (b, _)| a.total_cmp(b))
 }
 
-/// Returns the sizes before and now in bytes and the time between in nanoseconds, if gen 2 was larger after each of its latest collections: of a
-/// large heap, a few of them leave little more, but all of them since it began to grow do.
-fn gen2_growth(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, f64, u64)> {
-    // GCs of younger generations promote into gen 2 as well, until it is collected.
-    let collected = &runtime_counter(counters, "gen-2-gc-count")?.history;
-    // Counters of the same moment are published one after another.
-    let is_collected = |at: i64| {
-        let after = collected.partition_point(|(other, _)| *other < at);
-        let nearest = [after.checked_sub(1), Some(after)].into_iter().flatten().filter_map(|place| collected.get(place));
-        nearest.min_by_key(|(other, _)| other.abs_diff(at)).is_some_and(|(_, count)| *count > 0.0)
-    };
-    let mut sizes: Vec<(i64, f64)> = runtime_counter(counters, "gen-2-size")?.history.clone();
-    sizes.retain(|(at, _)| is_collected(*at));
-    let growths = sizes.windows(2).rev().take_while(|pair| pair[0].1 < pair[1].1).count();
-    let ((begin, from), (end, to)) = (*sizes.get(sizes.len().checked_sub(growths + 1)?)?, *sizes.last()?);
-    let grows = growths >= GROWING_COLLECTIONS && to - from > thresholds.heap_growth_bytes();
-    grows.then_some((from, to, end.abs_diff(begin)))
-}
-
 /// Returns the smallest known one of the latest `count` values; `None` if there are fewer values, or none of them is known.
-fn min_of_latest(history: &[(i64, f64)], count: usize) -> Option<f64> {
+pub(super) fn min_of_latest(history: &[(i64, f64)], count: usize) -> Option<f64> {
     let recent = &history[history.len().checked_sub(count)?..];
     recent.iter().map(|(_, value)| *value).filter(|value| !value.is_nan()).reduce(f64::min)
 }

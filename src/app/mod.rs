@@ -19,6 +19,7 @@ mod files;
 mod findings;
 mod flame;
 mod flame_search;
+mod growth;
 mod health;
 mod heaps;
 pub mod help;
@@ -39,6 +40,7 @@ mod resources;
 mod sampling;
 mod scroll;
 mod sort;
+mod stalls;
 mod state;
 pub mod tabs;
 #[cfg(test)]

@@ -4,17 +4,21 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::action::Action;
-use super::findings::{Finding, HEAP_ADVICE, KeyAdvice, finding};
+use super::findings::{Finding, HEAP_ADVICE, KeyAdvice, finding, thread_pool_finding};
+use super::growth::Growth;
 use super::health::runtime_counter;
+use super::stalls::mean_waiters;
 use super::tabs::Tab;
 use crate::analysis::CountersSnapshot;
 use crate::diagnosis::{Threshold, Thresholds};
-use crate::model::{Bytes, Limited, Nanoseconds, OpenFiles, Percent, ResourceUse};
+use crate::model::{Bytes, Count, Limited, OpenFiles, Percent, ResourceUse};
 
-/// Time over which growth is determined: a burst of work, such as the startup of a program, is shorter than the minimum.
-const GROWTH_SPAN: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(60));
-/// Parts of that time, each of which must have contributed this share of the growth.
-const GROWTH_PARTS: (u32, f64) = (4, 0.1);
+/// Time over which growth is determined.
+const GROWTH_SPAN: Duration = Duration::from_secs(60);
+/// Minimum time over which growth of timers is determined: timeouts of requests end within that time.
+const TIMER_SPAN: Duration = Duration::from_secs(50);
+/// The latest readings from which the mean number of threads that wait for a disk is determined, and their minimum number.
+const DISK_READINGS: (usize, usize) = (15, 10);
 /// Sizes of the generations after the latest collection, in bytes.
 const GENERATION_SIZES: [&str; 5] = ["gen-0-size", "gen-1-size", "gen-2-size", "loh-size", "poh-size"];
 /// EventCounters use decimal megabytes.
@@ -37,32 +41,21 @@ struct Reading {
     managed: Option<f64>,
     /// Threads of the thread pool, which has findings of its own.
     pool_threads: f64,
-}
-
-/// Steady growth of a value.
-struct Growth {
-    from: f64,
-    to: f64,
-    span: Duration,
-}
-
-impl Growth {
-    fn amount(&self) -> f64 {
-        self.to - self.from
-    }
-
-    fn time(&self) -> Nanoseconds {
-        Nanoseconds(self.span.as_secs() * 1_000_000_000)
-    }
+    /// Active timers.
+    timers: Option<f64>,
 }
 
 impl ResourceHistory {
     /// Adds the resources at this time, with the latest counters.
     pub(super) fn push(&mut self, at: Duration, usage: ResourceUse, counters: &CountersSnapshot) {
-        let reading =
-            Reading { at, usage, managed: managed(counters), pool_threads: latest(counters, "threadpool-thread-count").unwrap_or(0.0) };
-        self.readings.push_back(reading);
-        while self.readings.get(1).is_some_and(|next| at.saturating_sub(next.at) >= GROWTH_SPAN.1) {
+        self.readings.push_back(Reading {
+            at,
+            usage,
+            managed: managed(counters),
+            pool_threads: latest(counters, "threadpool-thread-count").unwrap_or(0.0),
+            timers: latest(counters, "active-timer-count"),
+        });
+        while self.readings.get(1).is_some_and(|next| at.saturating_sub(next.at) >= GROWTH_SPAN) {
             self.readings.pop_front();
         }
     }
@@ -72,25 +65,10 @@ impl ResourceHistory {
         self.readings.back().map(|reading| reading.usage)
     }
 
-    /// Returns how much a value has grown, if it has been growing all the time: by more in each part of the time than noise would explain.
+    /// Returns how much a value has grown over the last minute, if it has been growing all the time.
     fn growth(&self, value: impl Fn(&Reading) -> Option<f64>) -> Option<Growth> {
-        let (oldest, newest) = (self.readings.front()?, self.readings.back()?);
-        let span = newest.at.saturating_sub(oldest.at);
-        if span < GROWTH_SPAN.0 {
-            return None;
-        }
-        let growth = Growth { from: value(oldest)?, to: value(newest)?, span };
-        let (parts, share) = GROWTH_PARTS;
-        let mut least = vec![f64::INFINITY; parts as usize];
-        for reading in &self.readings {
-            let part = (reading.at.saturating_sub(oldest.at).as_nanos() * u128::from(parts) / span.as_nanos().max(1)) as usize;
-            let least = &mut least[part.min(parts as usize - 1)];
-            *least = least.min(value(reading)?);
-        }
-        // In the last part, up to now.
-        least.push(growth.to);
-        let grows = |pair: &[f64]| pair[1].is_finite() && pair[1] - pair[0] > growth.amount() * share;
-        (growth.amount() > 0.0 && least.windows(2).all(grows)).then_some(growth)
+        let values: Option<Vec<_>> = self.readings.iter().map(|reading| Some((reading.at, value(reading)?))).collect();
+        Growth::of(&values?)
     }
 
     /// Returns the finding for open files close to their limit, or growing in number, with the ratio to the threshold.
@@ -116,6 +94,34 @@ impl ResourceHistory {
         let text = format!("threads outside the pool grew from {from} to {to} in {}", growth.time());
         let finding = finding(Tab::Threads, text, "more are created than end", "");
         Some((growth.amount() / thresholds.of(Threshold::ThreadGrowth), Finding { live: STACKS_ADVICE, ..finding }))
+    }
+
+    /// Returns the finding for a growing thread pool, with the ratio to the threshold.
+    pub(super) fn pool_threads(&self, thresholds: &Thresholds) -> Option<(f64, Finding)> {
+        let growth = self.growth(|reading| Some(reading.pool_threads))?;
+        let text = format!("the thread pool grew from {} to {} threads in {}", growth.from, growth.to, growth.time());
+        let finding = thread_pool_finding(text, "more and more of its threads are blocked or busy for long");
+        Some((growth.amount() / thresholds.of(Threshold::ThreadGrowth), finding))
+    }
+
+    /// Returns the finding for a growing number of active timers, with the ratio to the threshold.
+    pub(super) fn timers(&self, thresholds: &Thresholds) -> Option<(f64, Finding)> {
+        let growth = self.growth(|reading| reading.timers).filter(|growth| growth.span >= TIMER_SPAN)?;
+        let (from, to) = (Count(growth.from as u64), Count(growth.to as u64));
+        let text = format!("active timers grew from {from} to {to} in {}", growth.time());
+        let finding = finding(Tab::Heap, text, "more are started than end, possibly never disposed", "");
+        Some((growth.amount() / thresholds.of(Threshold::TimerGrowth), Finding { live: HEAP_ADVICE, ..finding }))
+    }
+
+    /// Returns the finding for threads that wait for a disk, with the ratio to the threshold.
+    pub(super) fn disk_waits(&self, thresholds: &Thresholds) -> Option<(f64, Finding)> {
+        let (most, least) = DISK_READINGS;
+        let waiting: Vec<_> = self.readings.iter().rev().take(most).filter_map(|reading| reading.usage.disk_waiters).collect();
+        let mean = waiting.iter().sum::<u64>() as f64 / waiting.len().max(least) as f64;
+        let text = mean_waiters(mean, "a disk");
+        let finding = finding(Tab::Threads, text, "slow, or much is read or flushed", "");
+        let excess = mean / thresholds.of(Threshold::DiskWaiters);
+        (waiting.len() >= least).then_some((excess, Finding { live: STACKS_ADVICE, ..finding }))
     }
 
     /// Returns the finding for memory that grows outside the GC heap, with the ratio to the threshold.
@@ -228,6 +234,45 @@ mod tests {
             history.push(Duration::from_secs(second), usage, &counters);
         }
         assert!(history.threads(&Thresholds::default()).is_none());
+    }
+
+    /// Returns the history of a process that is read once a second, with a counter.
+    fn history_of(seconds: u64, name: &str, value: impl Fn(u64) -> f64) -> ResourceHistory {
+        let mut history = ResourceHistory::default();
+        for second in 0..=seconds {
+            let mut counters = (*published(60.0, 4e6, 1.0, 0.0, 0.0)).clone();
+            let mut counter = counters.counters[0].clone();
+            (counter.name, counter.value) = (name.to_owned(), Some(value(second)));
+            counters.counters.push(counter);
+            history.push(Duration::from_secs(second), ResourceUse::default(), &counters);
+        }
+        history
+    }
+
+    #[test]
+    fn growing_thread_pool_and_timers_are_found() {
+        let pool = |value: fn(u64) -> f64| text(history_of(30, "threadpool-thread-count", value).pool_threads(&Thresholds::default()));
+        assert_eq!(pool(|second| 4.0 + second as f64).as_deref(), Some("the thread pool grew from 4 to 34 threads in 30 s"));
+        assert_eq!(pool(|second| 4.0 + second as f64 / 2.0), None, "by 15");
+        assert_eq!(pool(|second| if second < 5 { 4.0 } else { 50.0 }), None, "a burst");
+        let timers = |seconds, value: fn(u64) -> f64| text(history_of(seconds, "active-timer-count", value).timers(&Thresholds::default()));
+        assert_eq!(timers(55, |second| 20.0 + second as f64 * 40.0).as_deref(), Some("active timers grew from 20 to 2.2k in 55 s"));
+        assert_eq!(timers(45, |second| 20.0 + second as f64 * 40.0), None, "too short");
+        assert_eq!(timers(60, |second| 20.0 + second.min(30) as f64 * 40.0), None, "timeouts of 30 s");
+        assert_eq!(timers(60, |second| 20.0 + second as f64 * 5.0), None, "by 300");
+    }
+
+    #[test]
+    fn waits_for_a_disk_are_found_if_they_are_frequent() {
+        let waiting = |readings: u64, waiters: fn(u64) -> Option<u64>| {
+            let usage = |second| ResourceUse { disk_waiters: waiters(second), ..ResourceUse::default() };
+            text(history(readings - 1, usage, |_| 60.0).disk_waits(&Thresholds::default()))
+        };
+        assert_eq!(waiting(15, |second| Some(second % 3)).as_deref(), Some("1.0 threads on average wait for a disk"));
+        assert_eq!(waiting(60, |second| Some(if second < 45 { 0 } else { 3 })).as_deref(), Some("3 threads at a time wait for a disk"));
+        assert_eq!(waiting(20, |second| Some(u64::from(second % 3 == 0))), None, "a third of the time");
+        assert_eq!(waiting(9, |_| Some(3)), None, "too few readings");
+        assert_eq!(waiting(60, |_| None), None, "unknown");
     }
 
     #[test]

@@ -10,6 +10,8 @@ pub enum Threshold {
     Exceptions,
     /// Mean number of threads waiting for locks at the same time.
     LockWaiters,
+    /// Time for which a thread has been waiting for a lock, in seconds.
+    LockWait,
     /// Number of pool threads waiting for tasks at the same time.
     BlockedThreads,
     /// Heap growth from the first to the last of several consecutive full collections, in percent.
@@ -18,6 +20,8 @@ pub enum Threshold {
     HeapGrowthSize,
     /// Thread pool queue length.
     QueueLength,
+    /// Time in which work items wait and none completes, in seconds.
+    PoolStall,
     /// Lock contentions per second.
     LockContentions,
     /// Gen 2 collections per second.
@@ -30,6 +34,8 @@ pub enum Threshold {
     FailedRequests,
     /// Quantile 0.95 of the request duration, in seconds.
     SlowRequests,
+    /// Time in which requests start and none ends, in seconds.
+    RequestStall,
     /// CPU usage, in percent of one core.
     Cpu,
     /// Share of the time in which threads are runnable that they wait for a CPU, in percent.
@@ -52,24 +58,31 @@ pub enum Threshold {
     OpenFiles,
     /// Steady growth of the number of open files.
     OpenFileGrowth,
+    /// Steady growth of the number of active timers.
+    TimerGrowth,
+    /// Mean number of threads waiting for a disk at the same time.
+    DiskWaiters,
 }
 
 impl Threshold {
     /// All thresholds.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 29] = [
         Self::GcTime,
         Self::Exceptions,
         Self::LockWaiters,
+        Self::LockWait,
         Self::BlockedThreads,
         Self::HeapGrowth,
         Self::HeapGrowthSize,
         Self::QueueLength,
+        Self::PoolStall,
         Self::LockContentions,
         Self::Gen2Collections,
         Self::InducedCollections,
         Self::JitTime,
         Self::FailedRequests,
         Self::SlowRequests,
+        Self::RequestStall,
         Self::Cpu,
         Self::CpuWait,
         Self::CpuThrottling,
@@ -81,6 +94,8 @@ impl Threshold {
         Self::ThreadGrowth,
         Self::OpenFiles,
         Self::OpenFileGrowth,
+        Self::TimerGrowth,
+        Self::DiskWaiters,
     ];
 
     /// Returns the name in the configuration file, the description, the default, and the minimum and maximum.
@@ -89,10 +104,12 @@ impl Threshold {
             Self::GcTime => ("gc-time", "Time in GC pauses, % of the time", 10.0, (0.1, 100.0)),
             Self::Exceptions => ("exceptions", "Exceptions per second", 50.0, (0.1, 1e6)),
             Self::LockWaiters => ("lock-waiters", "Threads waiting for locks at a time, on average", 2.0, (0.1, 1e4)),
+            Self::LockWait => ("lock-wait", "Time for which a thread has been waiting for a lock, seconds", 10.0, (1.0, 3600.0)),
             Self::BlockedThreads => ("blocked-threads", "Pool threads waiting for tasks at a time", 5.0, (1.0, 1e4)),
             Self::HeapGrowth => ("heap-growth", "Heap growth over 4 or more full GCs, %", 30.0, (1.0, 1e4)),
             Self::HeapGrowthSize => ("heap-growth-size", "Minimum growth of the heap or gen 2, MB", 10.0, (1.0, 1e6)),
             Self::QueueLength => ("queue-length", "Thread pool queue length, for 3 values in a row", 20.0, (1.0, 1e6)),
+            Self::PoolStall => ("pool-stall", "Time in which work items wait and none completes, seconds", 10.0, (1.0, 300.0)),
             Self::LockContentions => ("lock-contentions", "Lock contentions per second", 100.0, (0.1, 1e6)),
             Self::Gen2Collections => ("gen2-collections", "Gen 2 collections per second", 1.0, (0.01, 1e3)),
             Self::InducedCollections => ("induced-collections", "Induced GCs per second, over 10 s", 1.0, (0.1, 1e3)),
@@ -102,6 +119,7 @@ impl Threshold {
                 let description = "p95 request duration, seconds, for 3 values in a row; for outgoing requests, in all of 15 intervals with any, at least 3";
                 ("slow-requests", description, 1.0, (0.001, 3600.0))
             }
+            Self::RequestStall => ("request-stall", "Time in which at least 5 requests start and none ends, seconds", 20.0, (1.0, 300.0)),
             Self::Cpu => ("cpu", "CPU, % of one core, for 5 scans in a row", 90.0, (1.0, 1e5)),
             Self::CpuWait => ("cpu-wait", "Waiting for CPU, % of the time in which threads are runnable", 30.0, (1.0, 100.0)),
             Self::CpuThrottling => {
@@ -118,6 +136,8 @@ impl Threshold {
             Self::ThreadGrowth => ("thread-growth", "Growth of threads outside the thread pool in 20 to 60 s", 20.0, (1.0, 1e6)),
             Self::OpenFiles => ("open-files", "Open files, % of their limit", 80.0, (1.0, 100.0)),
             Self::OpenFileGrowth => ("open-file-growth", "Growth of open files in 20 to 60 s", 100.0, (1.0, 1e6)),
+            Self::TimerGrowth => ("timer-growth", "Growth of active timers in 50 to 60 s", 300.0, (1.0, 1e6)),
+            Self::DiskWaiters => ("disk-waiters", "Threads waiting for a disk at a time, on average over 15 readings", 0.5, (0.01, 1e4)),
         }
     }
 

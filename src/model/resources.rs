@@ -11,6 +11,8 @@ pub struct ResourceUse {
     pub anonymous: Option<u64>,
     /// Number of threads.
     pub threads: Option<u64>,
+    /// Threads in an uninterruptible wait, usually for a disk or a network file system.
+    pub disk_waiters: Option<u64>,
     /// Open file descriptors.
     pub open_files: Option<OpenFiles>,
     /// Memory used by a control group of the process, without page cache that can be dropped, and the limit of that group, in bytes; `None` if

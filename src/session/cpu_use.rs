@@ -15,6 +15,8 @@ use crate::net::client::Client;
 const SPAN: Duration = Duration::from_secs(5);
 /// Maximum number of threads examined. A reading opens one small file for each.
 const MAX_THREADS: usize = 512;
+/// Maximum number of threads whose state is read: of those that ran since the previous reading.
+const MAX_STATES: usize = 128;
 
 /// The latest readings of a process.
 #[derive(Debug, Default)]
@@ -23,6 +25,8 @@ pub(super) struct CpuMonitor {
     threads: Option<HashMap<u32, [Duration; 2]>>,
     /// Runnable time of all threads together since the first reading.
     runnable: Duration,
+    /// Threads that may be in an uninterruptible wait: since the previous reading, they have run or have been in one. All others sleep.
+    candidates: Vec<u32>,
     /// Oldest first.
     readings: VecDeque<Reading>,
 }
@@ -48,6 +52,17 @@ impl CpuMonitor {
         self.take(at, cpu, threads, limits, machine)
     }
 
+    /// Returns the number of threads that are in an uninterruptible wait, usually for a disk, shortly after a reading; `None` if unknown.
+    pub(super) async fn disk_waiters(&mut self, client: &Client) -> Option<u64> {
+        self.threads.as_ref()?;
+        if self.candidates.is_empty() {
+            return Some(0);
+        }
+        let (client, candidates) = (client.clone(), std::mem::take(&mut self.candidates));
+        self.candidates = tokio::task::spawn_blocking(move || client.uninterruptible_threads(&candidates)).await.ok()??;
+        Some(self.candidates.len() as u64)
+    }
+
     fn take(
         &mut self,
         at: Instant,
@@ -71,6 +86,10 @@ impl CpuMonitor {
     /// Adds how long each thread was runnable since the previous reading. The time of threads that have exited since then is not known.
     fn wait(&mut self, threads: &[(u32, [Duration; 2])]) -> Duration {
         let before = self.threads.replace(threads.iter().copied().collect());
+        let has_run = |(thread, now): &(u32, [Duration; 2])| before.as_ref().is_none_or(|before| before.get(thread) != Some(now));
+        let waiting = std::mem::take(&mut self.candidates);
+        let candidates = threads.iter().filter(|thread| waiting.contains(&thread.0) || has_run(thread));
+        self.candidates = candidates.map(|(thread, _)| *thread).take(MAX_STATES).collect();
         for (thread, now) in threads.iter().filter(|_| before.is_some()) {
             let before = before.as_ref().and_then(|before| before.get(thread)).copied().unwrap_or_default();
             // The thread id may have been reused.
@@ -134,6 +153,23 @@ mod tests {
             (5000 * MS, Some(500 * MS), Some(Duration::ZERO)),
             "only the latest seconds count"
         );
+    }
+
+    /// Reading the states of all threads each time would double the cost of a reading.
+    #[test]
+    fn only_threads_that_may_wait_for_a_disk_are_candidates() {
+        let (begin, mut monitor) = (Instant::now(), CpuMonitor::default());
+        let mut read = |threads: &[(u32, u32)], waiting: &[u32]| {
+            let threads = threads.iter().map(|(thread, cpu)| (*thread, [*cpu * MS, MS])).collect();
+            monitor.take(begin, Some(MS), threads, Vec::new(), None);
+            std::mem::replace(&mut monitor.candidates, waiting.to_vec())
+        };
+        assert_eq!(read(&[(1, 10), (2, 10), (3, 10)], &[1, 3]), [1, 2, 3], "it is not known since when each is in its state");
+        assert_eq!(read(&[(1, 10), (2, 10), (3, 10)], &[3]), [1, 3], "the second one still sleeps");
+        assert_eq!(read(&[(1, 11), (2, 10), (3, 10), (4, 1)], &[]), [1, 3, 4], "one has run, and one is new");
+        assert_eq!(read(&[(1, 11), (2, 10), (4, 1)], &[]), [0; 0]);
+        let many: Vec<_> = (0..500).map(|thread| (thread, 1)).collect();
+        assert_eq!(read(&many, &[]).len(), MAX_STATES);
     }
 
     #[test]

@@ -103,7 +103,11 @@ pub async fn watch<F: Future<Output = ()>>(
                 let (served, sent) = durations;
                 let is_due = has_durations && !sent && search.is_due(assemblies(&counters));
                 // /proc may be slow.
-                let read = async { (is_due && maps(client, HTTP_CLIENT).await, cpu_use.read(client).await, resources(client).await) };
+                let read = async {
+                    let (may_send, cpu) = (is_due && maps(client, HTTP_CLIENT).await, cpu_use.read(client).await);
+                    let disk_waiters = cpu_use.disk_waiters(client).await;
+                    (may_send, cpu, ResourceUse { disk_waiters, ..resources(client).await })
+                };
                 let (may_send, cpu, resources) = tokio::select! {
                     _ = stop.wait_for(|stop| *stop) => break,
                     read = read => read,

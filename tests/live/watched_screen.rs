@@ -1,7 +1,10 @@
 //! Display of processes in the dashboard that are watched but not recorded.
 
 use std::collections::BTreeSet;
+use std::io::Write;
+use std::net::TcpStream;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -211,19 +214,25 @@ fn request_durations_are_shown_if_published() {
 fn overview_shows_health_issues() {
     let at_work: &[_] =
         &[("throw 100000000", "/s exceptions"), ("churn 60000", "/s gen 2 collections"), ("compile 3600000", " of a core is spent in JIT")];
-    let in_locks: &[_] = &[("convoy 10 60000", " threads at a time wait for locks"), ("leak 100", "! gen 2 grew from ")];
+    let in_locks: &[_] = &[
+        ("convoy 10 60000", " threads at a time wait for locks"),
+        ("hold-lock 3600000", "a thread has been waiting for a lock for "),
+        ("leak 100", "! gen 2 grew from "),
+    ];
     // In the second case, thread pool threads wait for tasks that need these threads themselves.
-    let in_pools: &[_] = &[("occupy 2000 3000", " work items wait"), ("await 2000", " work items wait")];
+    let in_pools: &[_] =
+        &[("occupy 2000 3000", " work items wait"), ("await 2000", " work items wait"), ("occupy 2 60000", ", none has completed for ")];
     let in_collections: &[_] = &[("induce 100000 100", "/s induced GCs"), ("fragment 2000", " of the GC heap is free: ")];
     // Growth is determined over 20 s.
     let in_threads: &[_] = &[("threads 3000 50", "threads outside the pool grew from ")];
     let in_files: &[_] = &[("open 3000 50", "open files grew from ")];
+    let in_timers: &[_] = &[("timers 100000 10", "active timers grew from ")];
     let in_memory: &[_] = &[("allocate 100 1000", "memory outside the GC heap grew by ")];
     let in_finalizers: &[_] = &[("finalize 3000", "the finalizer thread is blocked or busy, ")];
     runtimes::each(runtimes::before(10, runtimes::since(9, runtimes::with("known"))), |runtime| {
         // Only the first ones use much CPU time.
         std::thread::scope(|scope| {
-            for cases in [at_work, in_locks, in_pools, in_collections, in_threads, in_files, in_memory, in_finalizers] {
+            for cases in [at_work, in_locks, in_pools, in_collections, in_threads, in_files, in_timers, in_memory, in_finalizers] {
                 scope.spawn(|| cases.iter().for_each(|(command, finding)| assert_on_overview(runtime, command, finding)));
             }
         });
@@ -319,6 +328,35 @@ fn overview_shows_slow_dependency() {
         eprintln!("{runtime}: {:.1} s, no key: {}", began.elapsed().as_secs_f64(), line.trim_matches(['│', ' ', '┃']));
         screen.keys("q");
         assert!(screen.wait_exit().success());
+    });
+}
+
+/// Durations are only known of requests that have ended: those that never do are found by their number.
+#[test]
+fn overview_shows_requests_that_do_not_end() {
+    runtimes::each(runtimes::before(10, runtimes::since(9, runtimes::with("web"))), |runtime| {
+        let (server, url) = serve(runtime);
+        let mut screen = dashboard(&server, &[], 120, 40);
+        screen.wait_for("GC heap ");
+        let (began, is_found) = (Instant::now(), AtomicBool::new(false));
+        let shown = std::thread::scope(|scope| {
+            // More requests start all the time.
+            scope.spawn(|| {
+                let mut clients = Vec::new();
+                while !is_found.load(Ordering::Relaxed) && clients.len() < 300 {
+                    let mut client = TcpStream::connect(url.trim_start_matches("http://")).unwrap();
+                    client.write_all(b"GET /slow/3600000 HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+                    clients.push(client);
+                    std::thread::sleep(Duration::from_millis(300));
+                }
+            });
+            let shown = screen.try_wait_until(TIMEOUT, |shown| shown.contains(" requests are in progress, none has ended for "));
+            is_found.store(true, Ordering::Relaxed);
+            shown.unwrap_or_else(|shown| panic!("no stuck requests; the screen shows\n{shown}"))
+        });
+        let line = shown.lines().find(|line| line.contains("none has ended")).unwrap_or_default();
+        eprintln!("{runtime}: {:.1} s, no key: {}", began.elapsed().as_secs_f64(), line.trim_matches(['│', ' ', '┃']));
+        screen.quit();
     });
 }
 

@@ -15,6 +15,7 @@
 //   compile MS       methods that are generated and called once, for MS milliseconds
 //   leak N           N times: allocates 10 MB that stay referenced, and does a full collection
 //   threads N MS     starts N threads that wait forever, MS milliseconds apart
+//   timers N MS      starts N timers that are not due for an hour, MS milliseconds apart
 //   open N MS        opens a file N times, MS milliseconds apart
 //   allocate N MS    allocates 10 MB of native memory N times, MS milliseconds apart
 //   finalize N       N times: drops an object whose finalizer waits forever, and does a full collection
@@ -395,6 +396,7 @@ public static class Known {
         case "compile": Compile(number); break;
         case "leak": Leak(number); break;
         case "threads": Repeat(number, int.Parse(words[2]), StartWaiting); break;
+        case "timers": Repeat(number, int.Parse(words[2]), () => Kept.Add(new Timer(state => { }, null, 3600000, 3600000))); break;
         case "open": Repeat(number, int.Parse(words[2]), () => Kept.Add(File.OpenRead(typeof(Known).Assembly.Location))); break;
         case "allocate": Repeat(number, int.Parse(words[2]), AllocateNative); break;
         case "finalize": Repeat(number, 200, () => { Drop(); GC.Collect(); }); break;

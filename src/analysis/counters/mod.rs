@@ -90,6 +90,9 @@ pub struct CountersSnapshot {
     pub finalizer_wait: Option<FinalizerWait>,
     /// Mean number of threads waiting for a lock over ten seconds; `None` if lock contention is not recorded, and in the first three seconds.
     pub lock_waiters: Option<f64>,
+    /// Durations so far of the unfinished waits for locks of a second or longer, in nanoseconds, longest first. Empty if lock contention is not
+    /// recorded.
+    pub long_lock_waits_ns: Vec<u64>,
     /// Rate of lock contention events in bytes per second, if it was so high that recording them is suspended for a while.
     pub too_many_lock_waits: Option<f64>,
 }
@@ -177,6 +180,7 @@ impl Counters {
             collections: CollectionMarks::NotRecorded,
             finalizer_wait: None,
             lock_waiters: None,
+            long_lock_waits_ns: Vec::new(),
             too_many_lock_waits: None,
         }
     }

@@ -82,6 +82,11 @@ impl CounterTally {
         self.contention.recent_waiters(self.newest)
     }
 
+    /// Returns the durations so far of the unfinished waits for locks of a second or longer, in nanoseconds, longest first.
+    pub fn long_lock_waits(&self) -> Vec<u64> {
+        self.contention.long_waits(self.newest)
+    }
+
     /// Returns the latest garbage collections.
     pub fn marks(&self) -> CollectionMarks {
         CollectionMarks::Recorded(self.marks.marks())

@@ -72,6 +72,8 @@ fn waiting_threads_are_counted_during_the_wait() {
     }
     let stuck = at(60, false);
     assert_eq!((stuck.count, stuck.ended, stuck.waiting, stuck.wait_ns, stuck.longest_ns), (3, 0, 3, 90_000_000_000, 30_000_000_000));
+    assert_eq!(stuck.long_waits_ns, [30_000_000_000; 3]);
+    assert_eq!(at(65, true).long_waits_ns, [0_u64; 0], "they have ended");
     let site = &stuck.sites[0];
     assert_eq!((stuck.sites.len(), site.count, site.unfinished, site.wait_ns, stuck.others_ns), (1, 3, 3, 90_000_000_000, 0));
 }

@@ -87,6 +87,12 @@ impl Client {
         self.read(|proc, pid| proc.scheduled_threads(pid, most)).unwrap_or_default()
     }
 
+    /// Returns those of the threads, given by their ids in our pid namespace, that are in an uninterruptible wait, usually for a disk; `None` if
+    /// /proc does not show it.
+    pub fn uninterruptible_threads(&self, threads: &[u32]) -> Option<Vec<u32>> {
+        self.read(|proc, pid| proc.uninterruptible_threads(pid, threads))
+    }
+
     /// Returns the CPU time of the process so far, including threads that have exited; `None` if /proc does not show it.
     pub fn cpu_time(&self) -> Option<Duration> {
         self.read(Proc::cpu_time)

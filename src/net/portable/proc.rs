@@ -217,6 +217,11 @@ impl Proc {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// States of threads: not available through any safe interface.
+    pub(crate) fn uninterruptible_threads(&self, _: u32, _: &[u32]) -> io::Result<Vec<u32>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Returns the peak resident memory of a process, in bytes.
     pub(crate) fn peak_memory(&self, pid: u32) -> io::Result<u64> {
         if self.is_real() { system::peak_memory(pid) } else { Err(io::ErrorKind::Unsupported.into()) }

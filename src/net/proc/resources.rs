@@ -28,6 +28,7 @@ impl Proc {
             // `RssAnon` is missing before Linux 4.5.
             anonymous: bytes(b"RssAnon:").map(|resident| resident.saturating_add(bytes(b"VmSwap:").unwrap_or(0))),
             threads: number(b"Threads:"),
+            disk_waiters: None,
             open_files: self.open_files(pid),
             memory: memory.iter().copied().max_by(|a, b| a.share().total_cmp(&b.share())),
             heap_limit: self.environ(pid).ok().and_then(|environ| heap_limit(&environ, memory.iter().map(|memory| memory.limit).min())),

@@ -33,6 +33,12 @@ impl Proc {
         self.map_threads(pid, most, |tid, folder| Some((tid, self.scheduled(folder)?)))
     }
 
+    /// Returns those of the threads that are in an uninterruptible wait (`proc_pid_stat(5)`: state `D`), usually for a disk.
+    pub(crate) fn uninterruptible_threads(&self, pid: u32, threads: &[u32]) -> io::Result<Vec<u32>> {
+        let is_waiting = |tid: &u32| self.stat_of(&format!("{pid}/task/{tid}")).is_ok_and(|stat| stat.state == 'D');
+        Ok(threads.iter().copied().filter(is_waiting).collect())
+    }
+
     /// Returns processor time and time waiting for a processor of a thread, given its directory (kernel,
     /// `Documentation/scheduler/sched-stats.rst`). `None` if the kernel does not measure them, in which case it reports zeros.
     fn scheduled(&self, folder: &str) -> Option<[Duration; 2]> {
@@ -55,5 +61,27 @@ impl Proc {
         // user, nice, system, idle, iowait, irq, softirq, steal.
         let [user, nice, system, _, _, interrupts, soft, stolen, ..] = values[..] else { return Err(io::ErrorKind::InvalidData.into()) };
         Ok(ticks([user, nice, system, interrupts, soft, stolen].into_iter().fold(0, u64::saturating_add)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::net::fake_proc::{FakeProc, fake};
+
+    #[test]
+    fn threads_in_an_uninterruptible_wait_are_found() {
+        let place = FakeProc::new();
+        place.add(&fake(7));
+        for (thread, state) in [(7, 'S'), (8, 'D'), (9, 'R')] {
+            let stat = fs::read_to_string(place.path("proc/7/stat")).unwrap().replace(" S ", &format!(" {state} "));
+            fs::write(place.path(&format!("proc/7/task/{thread}/stat")), stat).unwrap();
+        }
+        let proc = Proc::open(&place.path("proc")).unwrap();
+        let found = |threads: &[u32]| proc.uninterruptible_threads(7, threads).unwrap();
+        assert_eq!(found(&[7, 8, 9]), [8]);
+        assert_eq!(found(&[7, 10]), [0; 0], "one has exited");
     }
 }

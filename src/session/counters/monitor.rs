@@ -234,7 +234,7 @@ impl CounterMonitor {
         let open = self.ensure_open().await?;
         let Some(mut snapshot) = open.values().await? else { return Ok(CounterEvent::Ended) };
         let (marks, waiters, [collections, lock_waits]) = (open.tally.marks(), open.tally.lock_waiters(), open.rates());
-        let finalizer_wait = open.tally.finalizer_wait();
+        let (finalizer_wait, long_waits) = (open.tally.finalizer_wait(), open.tally.long_lock_waits());
         let changes = [self.collections.step(collections), self.lock_waits.step(lock_waits)];
         snapshot.finalizer_wait = finalizer_wait.filter(|_| self.collections.is_on());
         snapshot.collections = match self.collections {
@@ -244,7 +244,7 @@ impl CounterMonitor {
         };
         match self.lock_waits {
             // A recording that was just turned on again has no counts yet.
-            EventRecording::Recorded(_) if !changes[1] => snapshot.lock_waiters = waiters,
+            EventRecording::Recorded(_) if !changes[1] => (snapshot.lock_waiters, snapshot.long_lock_waits_ns) = (waiters, long_waits),
             EventRecording::TooMany(rate, _) => snapshot.too_many_lock_waits = Some(rate),
             _ => {}
         }

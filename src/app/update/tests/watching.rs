@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use crate::analysis::FinalizerWait;
 use crate::app::action::Status;
 use crate::app::test_app::{TestApp, options, published, recording, sample_processes};
 use crate::app::{AutoWatch, Column, Direction, Effect, Msg, Options, Sort, Ticket};
@@ -229,19 +230,22 @@ fn counters_add_the_findings_that_a_recording_lacks() {
     let mut analysis = (*crate::ui::tests::analysis::empty()).clone();
     analysis.snapshot.gc.pauses.recent_share = 0.5;
     analysis.snapshot.contention.recent_waiters = Some(9.0);
+    analysis.snapshot.contention.long_waits_ns = vec![20_000_000_000];
     app.report(Recording { analysis: Some(analysis.into()), ..recording(1, 5, Phase::Recording) });
     let found = |app: &TestApp| -> Vec<_> {
         let mut found: Vec<_> = app.state.findings_of_selected().into_iter().map(|found| found.finding.text).collect();
         found.sort();
         found
     };
-    let recorded = ["50 % of the time in GC", "9 threads at a time wait for locks"];
+    let recorded = ["50 % of the time in GC", "9 threads at a time wait for locks", "a thread has been waiting for a lock for 20 s"];
     assert_eq!(found(&app), recorded);
     let mut counters = (*published(61.0, 4e6, 20.0, 0.0, 90.0)).clone();
     counters.stats.collections[2] = Some(4.0);
     counters.stats.contentions = Some(1e6);
+    counters.finalizer_wait = Some(FinalizerWait { waiting_ns: 60_000_000_000, queued: 3 });
     app.count(ticket, counters);
-    assert_eq!(found(&app), ["4/s gen 2 collections", recorded[0], recorded[1], "90 work items wait"]);
+    let finalizer = "the finalizer thread is blocked or busy, 3 objects queued";
+    assert_eq!(found(&app), ["4/s gen 2 collections", recorded[0], recorded[1], "90 work items wait", recorded[2], finalizer]);
 }
 
 #[test]
