@@ -30,13 +30,14 @@ fn current_slowdowns(recording: &Recording, runtime: &Runtime) -> Vec<Slowdown> 
     let analysis = recording.analysis.as_ref();
     analysis.map_or_else(Vec::new, |analysis| {
         let (threads, elapsed, what) = (&recording.threads, recording.elapsed, [SLOW_PROFILE.to_owned()]);
-        let (runtime, thresholds) = (Some(runtime.major()), &Thresholds::default());
+        let (native_aot, runtime, thresholds) = (runtime.is_native_aot(), Some(runtime.major()), &Thresholds::default());
         let mut all = slowdowns(&Evidence {
             analysis,
             threads,
             elapsed,
             recorded: &what,
             runtime,
+            native_aot,
             cpu_constraints: recording.cpu_constraints,
             thresholds,
         });
