@@ -97,7 +97,7 @@ fn perf_events(sources: &Sources, root: bool) -> Check {
 fn core_dumps() -> Check {
     // A dump is written by a program that the target itself starts. Processes of this user are taken to have the same restrictions as this one.
     match untraceable(std::process::id()) {
-        Some(Obstacle { what, remedy }) => Check::bad("core dumps", what.to_owned(), remedy),
+        Some(&Obstacle { what, remedy }) => Check::bad("core dumps", what.to_owned(), remedy),
         None => Check::good("core dumps", "dump programs may trace their processes".to_owned()),
     }
 }

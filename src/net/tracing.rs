@@ -16,7 +16,7 @@ pub(super) const ADD_SYS_PTRACE: &str =
     "start its container with `--cap-add SYS_PTRACE` (docker, podman), or with SYS_PTRACE in securityContext.capabilities.add (Kubernetes)";
 
 /// Returns what may prevent a process from being traced by its own child, and a remedy. Best effort: `None` if nothing is found.
-pub fn untraceable(pid: u32) -> Option<Obstacle> {
+pub fn untraceable(pid: u32) -> Option<&'static Obstacle> {
     obstacle(&read(SCOPE), &read(&format!("/proc/{pid}/status")))
 }
 
@@ -30,19 +30,21 @@ fn read(path: &str) -> String {
     String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
 }
 
-fn obstacle(scope: &str, status: &str) -> Option<Obstacle> {
+fn obstacle(scope: &str, status: &str) -> Option<&'static Obstacle> {
     let is_filtered = || status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() != "0"));
-    let (what, remedy) = match scope.trim() {
+    Some(match scope.trim() {
         // 1 is no obstacle: the runtime declares its dump program as the permitted tracer.
-        "2" if !has_sys_ptrace(status) => (
-            "kernel.yama.ptrace_scope is 2, and only root may trace",
-            "run `sudo sysctl kernel.yama.ptrace_scope=1` for the duration of the dump",
-        ),
-        "3" => ("kernel.yama.ptrace_scope is 3, which forbids tracing", "restart the machine with another value"),
-        _ if is_filtered() => ("the process runs under a seccomp filter, as in a container, which may forbid tracing", ADD_SYS_PTRACE),
+        "2" if !has_sys_ptrace(status) => &Obstacle {
+            what: "kernel.yama.ptrace_scope is 2, and only root may trace",
+            remedy: "run `sudo sysctl kernel.yama.ptrace_scope=1` for the duration of the dump",
+        },
+        "3" => &Obstacle { what: "kernel.yama.ptrace_scope is 3, which forbids tracing", remedy: "restart the machine with another value" },
+        _ if is_filtered() => &Obstacle {
+            what: "the process runs under a seccomp filter, as in a container, which may forbid tracing",
+            remedy: ADD_SYS_PTRACE,
+        },
         _ => return None,
-    };
-    Some(Obstacle { what, remedy })
+    })
 }
 
 /// Returns whether the process, and so its dump program, has `CAP_SYS_PTRACE`, as root's processes do.

@@ -60,13 +60,7 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert_eq!(done.into_result(), Some(7));
-        let panicked = start_blocking(|| {
-            if true {
-                panic!("in the work")
-            }
-        })
-        .await
-        .unwrap_err();
+        let panicked = start_blocking::<()>(|| panic!("in the work")).await.unwrap_err();
         assert_eq!(panicked.into_panic().downcast_ref(), Some(&"in the work"));
     }
 }

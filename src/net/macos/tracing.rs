@@ -3,6 +3,6 @@
 use crate::model::Obstacle;
 
 /// Always `None`: no restriction is known.
-pub fn untraceable(_: u32) -> Option<Obstacle> {
+pub fn untraceable(_: u32) -> Option<&'static Obstacle> {
     None
 }
