@@ -125,7 +125,7 @@ impl FlightRecorder {
 
     /// Returns the first reason why less is kept than requested.
     pub fn first_error(&self) -> Option<&str> {
-        self.first_error.as_deref()
+        self.shortage.as_ref().map(|shortage| shortage.why.as_str())
     }
 
     /// Returns the kept part as one stream, in pieces of a few megabytes; ends it if the whole stream was complete.

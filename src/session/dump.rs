@@ -87,7 +87,7 @@ pub enum DumpError {
         /// The error.
         error: ExchangeError,
         /// Possible cause of a denial, and what to do about it.
-        advice: Option<Obstacle>,
+        advice: Option<&'static Obstacle>,
     },
     /// The runtime reported success but there is no file.
     #[error("the runtime reported success, but there is no dump at {}; {cause}", path.display())]
@@ -118,13 +118,13 @@ fn cause_of_missing(process: &Process, kind: DumpKind) -> &'static str {
 }
 
 /// The target's error output and our advice, to append to the error.
-fn tail(error: &ExchangeError, advice: Option<Obstacle>) -> String {
+fn tail(error: &ExchangeError, advice: Option<&'static Obstacle>) -> String {
     let lines = error.details().into_iter().map(|line| line.to_string());
     lines.chain(advice.map(|advice| advice.to_string())).map(|line| format!("\n  {line}")).collect()
 }
 
 /// Returns what may have prevented a dump, and a remedy.
-fn advice(error: &ExchangeError, pid: u32) -> Option<Obstacle> {
+fn advice(error: &ExchangeError, pid: u32) -> Option<&'static Obstacle> {
     (error.hresult() == Some(Hresult::FAIL) && may_be_forbidden(&error.details())).then(|| untraceable(pid)).flatten()
 }
 
