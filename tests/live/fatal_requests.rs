@@ -15,7 +15,6 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;
 
 use crate::fatal_hooks::bad_hooks;
-use crate::slowdown::LimitedGroup;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::{DOWN, ENTER, ESC, TAB, ctrl};
 use crate::support::{Invocation, Launch, Output, Program, TIMEOUT, folder, poll, send};
@@ -204,24 +203,6 @@ fn dump_leaves_no_forked_process() {
     });
 }
 
-/// What a process writes to a tmpfs counts as its memory, and the kernel kills a process that exceeds its limit.
-#[test]
-fn dump_beyond_the_memory_limit_is_not_requested() {
-    runtimes::each(runtimes::all(), |runtime| {
-        let Some(group) = LimitedGroup::memory(&format!("dump-{}", runtime.version), "33554432") else {
-            return runtimes::skip("no control group with a memory limit can be made here");
-        };
-        let place = tempfile::tempdir_in("/dev/shm").unwrap();
-        let mut program = start_settled(runtime);
-        group.add(&program);
-        let file = place.path().join("core");
-        let refused = Invocation::new(["dump", &program.pid().to_string(), "-o", file.to_str().unwrap()]).run();
-        let words = "the kernel would kill it during this dump of about ";
-        assert!(refused.code == 1 && refused.stderr.contains(words) && !refused.stderr.contains("paused"), "{runtime}: {refused:?}");
-        assert!(!file.exists() && program.is_alive() && program.answers(), "{runtime}");
-    });
-}
-
 /// A dump program that never ends keeps the process stopped: a remedy is printed, and it works.
 #[test]
 fn stuck_dump_program_can_be_killed() {
@@ -246,7 +227,7 @@ fn stuck_dump_program_can_be_killed() {
 }
 
 /// A program that currently creates no threads.
-fn start_settled(runtime: &Runtime) -> Program {
+pub(crate) fn start_settled(runtime: &Runtime) -> Program {
     let program = runtime.program("work").arg("1").arg("10").start();
     program.settle();
     program

@@ -12,6 +12,8 @@ use dn_top::session::{Plan, Recorder, StopLimit};
 use tokio::time::timeout;
 
 use crate::analysis::process;
+use crate::fatal_requests::start_settled;
+use crate::slowdown::LimitedGroup;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::{Invocation, Signal, TIMEOUT, folder, poll};
 
@@ -100,6 +102,45 @@ fn kill_during_dump_ends_dump_and_recording() {
         let result: serde_json::Value = serde_json::from_str(&traced.stdout).unwrap();
         assert_eq!((traced.code, &result["stopped_by"]), (0, &"target-exit".into()), "{runtime}: {}", traced.stderr);
     }
+}
+
+/// What a process writes to a tmpfs counts as its memory, and the kernel kills a process that exceeds its limit.
+#[test]
+fn dump_beyond_the_memory_limit_is_not_requested() {
+    runtimes::each(runtimes::all(), |runtime| {
+        // Less than the expected size, and more than the process takes in the meantime: .NET Core 3.1 does not collect before it has allocated 30 MB.
+        let Some(group) = LimitedGroup::memory(&format!("dump-{}", runtime.version), "100663296") else {
+            return runtimes::skip("no control group with a memory limit can be made here");
+        };
+        let place = tempfile::tempdir_in("/dev/shm").unwrap();
+        let mut program = start_settled(runtime);
+        group.add(&program);
+        let file = place.path().join("core");
+        let refused = Invocation::new(["dump", &program.pid().to_string(), "-o", file.to_str().unwrap()]).run();
+        let words = "the kernel would kill it during this dump of about ";
+        assert!(refused.code == 1 && refused.stderr.contains(words) && !refused.stderr.contains("paused"), "{runtime}: {refused:?}");
+        assert!(!file.exists() && program.is_alive() && program.answers(), "{runtime}");
+    });
+}
+
+/// The dump program counts toward the limit, too, wherever it writes. The kernel may indeed kill either.
+#[test]
+fn dump_program_that_may_exceed_the_memory_limit_is_announced() {
+    // A program that allocates nothing; .NET Core 3.1 nevertheless takes more by itself.
+    runtimes::each(runtimes::since(8, runtimes::with("known")), |runtime| {
+        let Some(group) = LimitedGroup::memory(&format!("createdump-{}", runtime.version), "19000000") else {
+            return runtimes::skip("no control group with a memory limit can be made here");
+        };
+        let place = folder();
+        let program = runtime.program("known").start();
+        assert_eq!(program.line(), "ready");
+        program.settle();
+        group.add(&program);
+        let file = place.path().join("core");
+        let dump = Invocation::new(["dump", &program.pid().to_string(), "--type", "mini", "-o", file.to_str().unwrap()]).run();
+        assert!(dump.stderr.starts_with("dn-top: the memory limit of the process leaves "), "{runtime}: {dump:?}");
+        assert!(dump.stderr.contains("createdump, to which it also applies, takes about 20.0 MB"), "{runtime}: {dump:?}");
+    });
 }
 
 /// Returns whether every thread is traced.
