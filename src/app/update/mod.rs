@@ -87,7 +87,7 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         }
         Msg::FileProgress { ticket, bytes } => files::progress(state, ticket, bytes),
         Msg::FileRead { ticket, result } => files::read(state, ticket, result),
-        Msg::WatchReport { ticket, counters, usage } => watching::apply(state, ticket, counters, *usage),
+        Msg::WatchReport { ticket, counters, usage } => watching::apply(state, ticket, counters, usage),
         Msg::WatchEnded { ticket, trouble } => watching::ended(state, ticket, trouble),
         Msg::Launched { ticket, recording } => effects.push(process::launched(state, ticket, *recording)),
         Msg::ProgramOutput { ticket, lines } => {

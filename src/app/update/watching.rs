@@ -159,8 +159,8 @@ fn unwatch(state: &mut State, key: ProcessKey) -> Effect {
 }
 
 /// Applies the counters published by a watched process.
-pub(in crate::app) fn apply(state: &mut State, ticket: Ticket, counters: Arc<CountersSnapshot>, usage: ProcessUse) {
-    if state.watches.apply(ticket, (counters, usage), &state.options.thresholds, state.pause.is_some(), state.now.elapsed) {
+pub(in crate::app) fn apply(state: &mut State, ticket: Ticket, counters: Arc<CountersSnapshot>, usage: Box<ProcessUse>) {
+    if state.watches.apply(ticket, (counters, *usage), &state.options.thresholds, state.pause.is_some(), state.now.elapsed) {
         state.dirty = true;
     }
 }
