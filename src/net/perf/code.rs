@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use foldhash::HashMap;
 
-use super::demangle::readable;
+use super::demangle::Demangler;
 use super::kernel::KernelFunctions;
 pub use super::unwind::Unwinder;
 use super::{CodeChain, CodeFunction, CodeKind, CpuSample};
@@ -41,6 +41,7 @@ pub struct NativeFunctions {
     files: HashMap<Vec<u8>, Functions>,
     /// Bytes left for the functions of further files.
     names_left: usize,
+    demangler: Demangler,
     kernel: Option<KernelFunctions>,
 }
 
@@ -77,7 +78,7 @@ impl NativeCode {
     /// Creates an empty cache of the functions of this code.
     pub fn functions(&self) -> NativeFunctions {
         let (proc, key) = (Arc::clone(&self.proc), self.key);
-        NativeFunctions { proc, key, files: HashMap::default(), names_left: MAX_FUNCTIONS_BYTES, kernel: None }
+        NativeFunctions { proc, key, files: HashMap::default(), names_left: MAX_FUNCTIONS_BYTES, demangler: Demangler::new(), kernel: None }
     }
 
     /// Creates an unwinder for the stacks recorded with samples.
@@ -146,7 +147,7 @@ impl NativeFunctions {
             Some((name, inside, size)) => CodeFunction {
                 start: address.saturating_sub(inside),
                 size: u32::try_from(size).unwrap_or(u32::MAX),
-                name: readable(name),
+                name: self.demangler.readable(name),
                 image,
                 kind,
             },
