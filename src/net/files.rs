@@ -11,6 +11,8 @@ use std::time::SystemTime;
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with, statvfs};
 use rustix::io::Errno;
 
+pub use super::settings_file::open_trusted;
+
 /// Creates a new file for reading and writing, with mode 0600. A link as the last path component is not followed.
 ///
 /// # Errors
@@ -58,32 +60,8 @@ pub fn real_path(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize()
 }
 
-/// Opens a settings file for reading: only one that no user except our own and root can have written, or lead us to.
-///
-/// # Errors
-/// Those of the system, or the reason why the file is refused.
-#[cfg(target_os = "linux")]
-pub fn open_trusted(path: &Path) -> io::Result<File> {
-    let found = File::from(super::resolve::locate_owned(path)?);
-    check_trusted(&found.metadata()?)?;
-    super::file::reopen(&found.into())
-}
-
-/// Opens a settings file for reading: only one that no user except our own and root can have written.
-///
-/// # Errors
-/// Those of the system, or the reason why the file is refused.
-#[cfg(not(target_os = "linux"))]
-pub fn open_trusted(path: &Path) -> io::Result<File> {
-    // Opening a device can have effects.
-    check_trusted(&path.metadata()?)?;
-    let file = open_named(path)?;
-    check_trusted(&file.metadata()?)?;
-    Ok(file)
-}
-
 /// Checks that no user except our own and root can have written a file.
-fn check_trusted(facts: &Metadata) -> io::Result<()> {
+pub(super) fn check_trusted(facts: &Metadata) -> io::Result<()> {
     let us = rustix::process::geteuid().as_raw();
     let refused = match facts.uid() {
         _ if !facts.is_file() => Some("it is not a regular file"),
@@ -156,46 +134,5 @@ impl FileId {
     /// Returns whether the path leads to this very file, and not to a replacement or a link.
     pub fn is_at(self, path: &Path) -> bool {
         path.symlink_metadata().is_ok_and(|facts| Self::new(&facts) == self)
-    }
-}
-
-#[cfg(test)]
-#[cfg(target_os = "linux")]
-mod tests {
-    use std::os::unix::fs::{PermissionsExt, lchown, symlink};
-
-    use rustix::fs::{FileType, Mode, mknodat};
-
-    use super::*;
-
-    #[test]
-    fn settings_are_opened_only_if_no_other_user_controls_them() {
-        let place = tempfile::tempdir().unwrap();
-        let at = |name: &str| place.path().join(name);
-        let open = |name: &str| open_trusted(&at(name)).map(drop).map_err(|error| error.to_string());
-        fs::write(at("file"), "").unwrap();
-        symlink("file", at("link")).unwrap();
-        assert_eq!((open("file"), open("link")), (Ok(()), Ok(())));
-        fs::set_permissions(at("file"), fs::Permissions::from_mode(0o620)).unwrap();
-        assert_eq!(open("link"), Err("others can write to it: `chmod go-w` it".to_owned()));
-        mknodat(CWD, at("pipe"), FileType::Fifo, Mode::RUSR, 0).unwrap();
-        symlink("/dev/tty", at("device")).unwrap();
-        // A socket cannot even be opened: this shows that none of them is.
-        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
-        for name in ["socket", "pipe", "device", "."] {
-            assert_eq!(open(name), Err("it is not a regular file".to_owned()), "{name}");
-        }
-        if rustix::process::geteuid().is_root() {
-            fs::set_permissions(at("file"), fs::Permissions::from_mode(0o600)).unwrap();
-            lchown(at("link"), Some(65_533), None).unwrap();
-            assert_eq!(open("link"), Err(format!("the link {} in its path belongs to user 65533", at("link").display())));
-            symlink(".", at("folder")).unwrap();
-            lchown(at("folder"), Some(65_533), None).unwrap();
-            let kind = |name: &str| open_trusted(&at(name)).unwrap_err().kind();
-            assert_eq!(
-                ["link", "folder/file", "folder/none"].map(kind),
-                [io::ErrorKind::Other, io::ErrorKind::PermissionDenied, io::ErrorKind::PermissionDenied]
-            );
-        }
     }
 }

@@ -70,6 +70,9 @@ mod reverse_connection;
 #[cfg_attr(windows, path = "windows/served.rs")]
 #[cfg_attr(target_os = "macos", path = "macos/served.rs")]
 mod served;
+#[cfg(unix)]
+#[cfg_attr(target_os = "macos", path = "macos/settings_file.rs")]
+mod settings_file;
 #[cfg_attr(not(target_os = "linux"), path = "portable/stale_sockets.rs")]
 mod stale_sockets;
 #[cfg_attr(windows, path = "windows/stream.rs")]
