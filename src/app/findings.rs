@@ -3,7 +3,7 @@
 use super::action::Action;
 use super::effect::Effect;
 use super::pane::Focus;
-use super::stalls::{lock_waits, long_lock_waits, mean_waiters};
+use super::stalls::{lock_waits, long_lock_waits, mean_waiters, thread_pool_finding};
 use super::state::State;
 use super::tabs::Tab;
 use super::update::keys;
@@ -38,13 +38,15 @@ pub struct Finding {
     pub(super) live: Option<KeyAdvice>,
     /// Whether the finding is based on a recording; otherwise the tab is empty until there is one.
     pub(super) recorded: bool,
+    /// Whether the text contains for how long the problem has lasted.
+    pub(super) has_duration: bool,
     /// Ratio of the figure to its threshold; the worst finding has the highest.
     pub severity: f64,
 }
 
 /// Returns a finding without advice beyond its tab.
 pub(super) fn finding(tab: Tab, text: String, why: &'static str, shows: &'static str) -> Finding {
-    Finding { tab, text, why, shows, further: None, live: None, recorded: true, severity: 1.0 }
+    Finding { tab, text, why, shows, further: None, live: None, recorded: true, has_duration: false, severity: 1.0 }
 }
 
 /// Returns the finding for a share of time paused for GC.
@@ -62,11 +64,6 @@ pub(super) fn exceptions_finding(rate: f64, usual: &str, thresholds: &Thresholds
     let text = format!("{} exceptions{usual}", CountRate(rate));
     let finding = finding(Tab::Exceptions, text, "exceptions are expensive and hide real errors", "types and stacks");
     Finding { severity: rate / thresholds.of(Threshold::Exceptions), ..finding }
-}
-
-/// Returns a finding about a thread pool that does not keep up.
-pub(super) fn thread_pool_finding(text: String, why: &'static str) -> Finding {
-    Finding { further: Some((Action::Waiting, ": waiting methods")), ..finding(Tab::Threads, text, why, "its size") }
 }
 
 /// Returns the findings for the last seconds, or for a whole recording that has ended.

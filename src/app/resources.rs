@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::action::Action;
-use super::findings::{Finding, HEAP_ADVICE, KeyAdvice, finding, thread_pool_finding};
+use super::findings::{Finding, HEAP_ADVICE, KeyAdvice, finding};
 use super::growth::Growth;
 use super::health::runtime_counter;
-use super::stalls::mean_waiters;
+use super::stalls::{mean_waiters, thread_pool_finding};
 use super::tabs::Tab;
 use crate::analysis::CountersSnapshot;
 use crate::diagnosis::{Threshold, Thresholds};

@@ -1,6 +1,7 @@
 //! Findings about work that makes no progress: threads that wait long for locks, thread pool queues and requests of which none completes.
 
-use super::findings::{Finding, finding, thread_pool_finding};
+use super::action::Action;
+use super::findings::{Finding, finding};
 use super::health::{hosting_counter, min_of_latest, runtime_counter};
 use super::resources::STACKS_ADVICE;
 use super::tabs::Tab;
@@ -24,7 +25,12 @@ pub(super) fn lock_waits(waits: &[u64], thresholds: &Thresholds) -> Option<(f64,
     };
     let finding = finding(Tab::Threads, text, "the lock is held for long, possibly by a deadlock", "");
     let excess = longest.0 as f64 / SECOND / thresholds.of(Threshold::LockWait);
-    Some((excess, Finding { live: STACKS_ADVICE, ..finding }))
+    Some((excess, Finding { live: STACKS_ADVICE, has_duration: true, ..finding }))
+}
+
+/// Returns a finding about a thread pool that does not keep up.
+pub(super) fn thread_pool_finding(text: String, why: &'static str) -> Finding {
+    Finding { further: Some((Action::Waiting, ": waiting methods")), ..finding(Tab::Threads, text, why, "its size") }
 }
 
 /// Formats the average number of threads waiting for something.
@@ -56,7 +62,8 @@ pub(super) fn thread_pool(counters: &CountersSnapshot, thresholds: &Thresholds) 
     };
     if stall >= 1.0 {
         let text = format!("{waiting}, none has completed for {}", Nanoseconds(nanoseconds));
-        return Some((stall, thread_pool_finding(text, "all thread pool threads are blocked or busy for long")));
+        let finding = thread_pool_finding(text, "all thread pool threads are blocked or busy for long");
+        return Some((stall, Finding { has_duration: true, ..finding }));
     }
     // A single burst of work is no issue.
     let excess = min_of_latest(queue, QUEUE_VALUES)? / thresholds.of(Threshold::QueueLength);
@@ -73,7 +80,10 @@ pub(super) fn requests(counters: &CountersSnapshot, thresholds: &Thresholds) -> 
     let ((running, nanoseconds), what) = found.max_by_key(|((_, nanoseconds), _)| *nanoseconds)?;
     let text = format!("{} {what} in progress, none has ended for {}", Count(running as u64), Nanoseconds(nanoseconds));
     let finding = finding(Tab::Http, text, "possibly blocked, or waiting for something that never completes", "");
-    Some((nanoseconds as f64 / SECOND / thresholds.of(Threshold::RequestStall), Finding { live: STACKS_ADVICE, ..finding }))
+    Some((
+        nanoseconds as f64 / SECOND / thresholds.of(Threshold::RequestStall),
+        Finding { live: STACKS_ADVICE, has_duration: true, ..finding },
+    ))
 }
 
 /// Returns the number of requests in progress and for how many nanoseconds none has ended, if several have started in that time. `started` counts all
@@ -92,7 +102,7 @@ fn stalled_requests(started: Option<&CounterSnapshot>, current: Option<&CounterS
 mod tests {
     use super::*;
     use crate::app::health::health_issues;
-    use crate::app::test_app::published;
+    use crate::app::test_app::{TestApp, published};
     use crate::app::{HealthIssue, ResourceHistory};
 
     fn text(found: Option<(f64, Finding)>) -> Option<String> {
@@ -129,6 +139,18 @@ mod tests {
         assert_eq!(issues(4.0, &[25, 25]), [HealthIssue::LockWaits], "no thread waits but these, and two for a short time");
         assert_eq!(issues(4.1, &[15, 15]), [HealthIssue::LockWaits, HealthIssue::Contention]);
         assert_eq!(issues(4.1, &[9, 9]), [HealthIssue::Contention]);
+    }
+
+    #[test]
+    fn finding_with_a_duration_has_no_age() {
+        let (mut app, ticket) = TestApp::watching();
+        let mut counters = (*published(61.0, 4e6, 38.0, 0.0, 0.0)).clone();
+        counters.long_lock_waits_ns = vec![25_000_000_000];
+        app.count(ticket, counters.clone());
+        app.wait(5_000);
+        app.count(ticket, counters);
+        let ages: Vec<_> = app.state.findings_of_selected().iter().map(|found| found.age.map(|age| age.as_secs())).collect();
+        assert_eq!(ages, [Some(5), None], "38 % of the time in GC, and a wait");
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub struct Watch {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CurrentFinding {
     pub finding: Finding,
-    /// How long the finding has been present, if known.
+    /// How long the finding has been present, if known and not part of its text.
     pub age: Option<Duration>,
 }
 
@@ -243,6 +243,7 @@ impl State {
         }
         let usage = self.list.selected().map(|key| self.usage.cpu(key)).unwrap_or_default();
         found.extend(busy_core_finding(&usage, &self.options.thresholds).map(|(finding, age)| CurrentFinding { finding, age: Some(age) }));
+        found.iter_mut().filter(|found| found.finding.has_duration).for_each(|found| found.age = None);
         found.compact_sort_by(|a, b| b.finding.severity.total_cmp(&a.finding.severity));
         found
     }

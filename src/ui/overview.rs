@@ -55,7 +55,7 @@ fn findings(canvas: &mut Canvas<'_>, state: &State, overview: &Overview<'_>, are
     if overview.findings.is_empty() && area.height > 0 {
         let advice = state.advice_without_findings();
         // Threads that were blocked before the watch began leave no sign but this one.
-        let text = if state.is_idle() { " no findings, but hardly any CPU is used" } else { " no findings" };
+        let text = if state.is_idle() { " no findings, but it is idle" } else { " no findings" };
         let mut pieces = vec![(theme.sign(Sign::Yes), theme.good), (text, theme.dim)];
         for (index, text) in advice.iter().enumerate() {
             pieces.extend([(if index == 0 { ".  " } else { "; " }, theme.dim), (text.as_str(), theme.accent)]);
