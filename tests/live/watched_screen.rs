@@ -242,7 +242,9 @@ fn assert_on_overview(runtime: &Runtime, command: &str, finding: &str) {
     let mut screen = dashboard(&program, &[], 120, 40);
     let began = Instant::now();
     let line = |shown: &str| shown.lines().find(|line| line.contains("│ ! ") && line.contains(finding)).map(str::to_owned);
-    let shown = screen.wait_until(finding, |shown| line(shown).is_some());
+    // Growth of timers is determined over a minute.
+    let shown = screen.try_wait_until(TIMEOUT * 2, |shown| line(shown).is_some());
+    let shown = shown.unwrap_or_else(|shown| panic!("timed out waiting for {finding}; the screen shows\n{shown}"));
     let line = line(&shown).unwrap_or_default();
     eprintln!("{runtime}: {command}: {:.1} s, no key: {}", began.elapsed().as_secs_f64(), line.trim_matches(['│', ' ', '┃']));
     screen.quit();
