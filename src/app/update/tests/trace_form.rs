@@ -3,7 +3,7 @@
 use crate::app::test_app::{TestApp, recording};
 use crate::app::{Effect, Field, Msg, Overlay, Reply};
 use crate::clr::Trigger;
-use crate::model::{Phase, Recording, RecordingId, Scheduling, TraceOptions, parse_keep};
+use crate::model::{Condition, Phase, Recording, RecordingId, Scheduling, TraceOptions, parse_keep};
 
 use super::forms::{fill, form, single_process, type_text};
 
@@ -56,10 +56,10 @@ fn trace_form_sets_all_options_and_shows_the_command_line() {
     fill(&mut app, &["exceptions, gc-collect", "My-Source:1:verbose", &ids, "64", "none"]);
     // Turn stacks off; blocking stays off.
     app.press("→⇥⇥");
-    fill(&mut app, &["1m30s", "", &stop_on, "5m", "a.nettrace"]);
+    fill(&mut app, &["1m30s", "", &stop_on, "cpu > 80 for 10s", "5m", "a.nettrace"]);
     let line = format!(
         "dn-top trace 42 --profile exceptions --profile gc-collect --provider My-Source:1:verbose --event-ids {ids} --buffer-mb 64 --rundown none \
-         --stop-on {stop_on} --flight 5m --duration 1m30s -o a.nettrace --no-stacks"
+         --stop-on {stop_on} --stop-when 'cpu>80 for 10s' --flight 5m --duration 1m30s -o a.nettrace --no-stacks"
     );
     assert_eq!(form(&app).command_line(), Some(line.as_str()));
     app.press("⌃y");
@@ -74,6 +74,7 @@ fn trace_form_sets_all_options_and_shows_the_command_line() {
         rundown: Some("none".to_owned()),
         no_stacks: true,
         stop_on: Trigger::parse(&stop_on).ok(),
+        stop_when: Condition::parse("cpu>80 for 10s").ok(),
         flight: parse_keep("5m").ok(),
         duration: Some(std::time::Duration::from_secs(90)),
         file: Some("a.nettrace".into()),
@@ -101,7 +102,8 @@ fn invalid_field_is_reported_in_place_and_blocks_the_start() {
         (7, "soon", "expected a time"),
         (8, "big", "is not a unit of size"),
         (9, "nothing", "expected PROVIDER/EVENT"),
-        (10, "1ms", "a flight recorder keeps at least one second"),
+        (10, "cpu", "expected NAME>VALUE"),
+        (11, "1ms", "a flight recorder keeps at least one second"),
     ] {
         let mut app = single_process("11.0.0");
         open(&mut app);
@@ -133,7 +135,7 @@ fn fields_unsupported_by_the_runtime_are_disabled_and_skipped() {
         let mut app = single_process(version);
         app.press("O");
         assert_eq!(refused(&app), expected, "{version}");
-        for _ in 0..13 {
+        for _ in 0..14 {
             app.press("⇥");
             assert!(!matches!(form(&app).focus, Field::Question(at) if expected.contains(&at)), "{version}");
         }
@@ -161,16 +163,16 @@ fn recording_into_tracepoints_disables_file_fields() {
     app.press("⇥⇥⇥");
     fill(&mut app, &["64", "none"]);
     app.press("→⇥→⇥");
-    fill(&mut app, &["90s", "64MB", "", "5m", "a.nettrace", ""]);
+    fill(&mut app, &["90s", "64MB", "", "", "5m", "a.nettrace", ""]);
     type_text(&mut app, "all gc=1,2");
-    assert_eq!(refused(&app), [3, 4, 5, 6, 8, 9, 10, 11, 12]);
+    assert_eq!(refused(&app), [3, 4, 5, 6, 8, 9, 10, 11, 12, 13]);
     let line = "dn-top trace 42 --profile dotnet-common --profile cpu --user-events all --user-events gc=1,2 --duration 1m30s";
     assert_eq!(form(&app).command_line(), Some(line));
     type_text(&mut app, " more");
-    let problem = form(&app).questions[13].problem.clone().unwrap_or_default();
+    let problem = form(&app).questions[14].problem.clone().unwrap_or_default();
     assert!(problem.starts_with("tracepoint 'more': only one tracepoint can be the default"), "{problem}");
     app.press("⌃⏎");
-    assert_eq!((app.take_effects(), form(&app).focus), (Vec::new(), Field::Question(13)));
+    assert_eq!((app.take_effects(), form(&app).focus), (Vec::new(), Field::Question(14)));
     // Without tracepoints, the fields apply again.
     app.press("⌃u");
     assert!(refused(&app).is_empty());
@@ -191,8 +193,8 @@ fn kernel_scheduling_excludes_flight_recorder_and_tracepoints() {
     open(&mut app);
     app.press("⇤⇤⇤→");
     assert!(form(&app).help(3)[0].contains("one .perfetto-trace with both"), "{:?}", form(&app).help(3));
-    assert_eq!(refused(&app), [10, 13]);
-    assert_eq!(form(&app).questions[11].about, "NAME_PID_date_time.perfetto-trace in the current folder if empty");
+    assert_eq!(refused(&app), [11, 14]);
+    assert_eq!(form(&app).questions[12].about, "NAME_PID_date_time.perfetto-trace in the current folder if empty");
     assert_eq!(form(&app).command_line(), Some("dn-top trace 42 --profile dotnet-common --profile cpu --kernel"));
     app.press("⌃⏎");
     assert!(requested_options(&mut app).scheduling);
@@ -207,10 +209,10 @@ fn kernel_scheduling_excludes_flight_recorder_and_tracepoints() {
     assert_eq!(tracked.written(), None);
     // The form keeps the value for the next time, without the excluded fields, and it can be reset.
     open(&mut app);
-    assert_eq!(refused(&app), [10, 13]);
+    assert_eq!(refused(&app), [11, 14]);
     app.press("⇤⇤←");
     assert!(refused(&app).is_empty());
-    assert_eq!(form(&app).questions[11].about, "NAME_PID_date_time.nettrace in the current folder if empty");
+    assert_eq!(form(&app).questions[12].about, "NAME_PID_date_time.nettrace in the current folder if empty");
     assert_eq!(form(&app).command_line(), Some("dn-top trace 42 --profile dotnet-common --profile cpu"));
 }
 
@@ -229,7 +231,7 @@ fn missing_tracepoint_prerequisites_block_the_start() {
     assert_eq!(form(&app).effects(), reported);
     type_text(&mut app, "all");
     app.press("⇤⌃⏎");
-    assert_eq!((form(&app).effects(), form(&app).focus), (reported.map(str::to_owned).to_vec(), Field::Question(13)));
+    assert_eq!((form(&app).effects(), form(&app).focus), (reported.map(str::to_owned).to_vec(), Field::Question(14)));
     assert_eq!(form(&app).problem.as_deref(), Some("The prerequisites of tracepoints are missing."));
     assert_eq!(app.take_effects(), []);
     // Once the prerequisites are met, the recording can be started.
