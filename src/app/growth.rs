@@ -69,8 +69,8 @@ pub(super) fn heap(counters: &CountersSnapshot, thresholds: &Thresholds) -> Opti
     Some((growth.to / growth.from.max(1.0) / thresholds.heap_growth(), Finding { live: HEAP_ADVICE, ..finding }))
 }
 
-/// Returns the growth in bytes if gen 2 was larger after each of its latest collections: of a
-/// large heap, a few of them leave little more, but all of them since it began to grow do.
+/// Returns the growth in bytes if gen 2 was larger after each of its latest collections: of a large heap, a few of them leave little more, but
+/// all of them since it began to grow do.
 fn gen2_growth(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<Growth> {
     // GCs of younger generations promote into gen 2 as well, until it is collected.
     let collected = &runtime_counter(counters, "gen-2-gc-count")?.history;

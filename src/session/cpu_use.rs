@@ -59,7 +59,7 @@ impl CpuMonitor {
             return Some(0);
         }
         let (client, candidates) = (client.clone(), std::mem::take(&mut self.candidates));
-        self.candidates = tokio::task::spawn_blocking(move || client.uninterruptible_threads(&candidates)).await.ok()??;
+        self.candidates = start_blocking(move || client.uninterruptible_threads(&candidates)).await.ok()??;
         Some(self.candidates.len() as u64)
     }
 

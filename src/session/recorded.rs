@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::heap_file::is_heap_file;
 use super::pieces::{Piece, Pieces};
 use crate::analysis::{Live, SampledMethods};
-use crate::model::{Counted, FileKind, Span, TraceFile};
+use crate::model::{Counted, FileKind, Span, TraceFile, is_partial_file};
 use crate::net::files;
 use crate::nettrace::{DecodeError, Decoder, Ending, Limits, Repair, Sink, TraceHeader};
 
@@ -66,11 +66,19 @@ pub enum ReadError {
     #[error("{} is a heap file, and not a recording: `dn-top heap {}` shows it", .0.display(), .0.display())]
     HeapFile(PathBuf),
     /// The file is empty.
-    #[error("{} is empty", .0.display())]
+    #[error("{} is empty{}", .0.display(), segments_advice(.0))]
     Empty(PathBuf),
     /// The file ends within the header of a trace.
     #[error("{} ends within its header: it contains no events", .0.display())]
     NoHeader(PathBuf),
+}
+
+/// The unfinished file of a flight recorder is empty: what it kept is in files next to it.
+fn segments_advice(path: &Path) -> String {
+    if !is_partial_file(path) {
+        return String::new();
+    }
+    format!("; if it is of a flight recorder, `dn-top salvage {}.*` joins the segments next to it", path.display())
 }
 
 fn no_trace(path: &Path, error: &DecodeError) -> String {

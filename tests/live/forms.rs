@@ -1,5 +1,6 @@
 //! The dashboard's forms, and stop conditions and flight recordings, on real programs.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -167,6 +168,9 @@ fn flight_recorder_segments_survive_kill() {
             );
         }
         assert!(program.answers());
+        let partial = place.path().join("a.nettrace.partial");
+        let advice = format!("is empty; if it is of a flight recorder, `dn-top salvage {}.*` joins", partial.display());
+        Invocation::new([OsStr::new("stats"), partial.as_os_str()]).run().assert_refused(1, &advice);
         // They are joined into one file, in whatever order they are given; omitted segments are reported.
         let join = |segments: &[&PathBuf], out: &str| {
             let out = place.path().join(out);

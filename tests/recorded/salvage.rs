@@ -91,7 +91,7 @@ fn salvage_does_not_overwrite_and_rejects_invalid_input() {
     fs::write(&file, "What is the time, please?").unwrap();
     salvage(&file, &place.path().join("c")).assert_refused(1, "is not a nettrace file");
     fs::write(&file, "").unwrap();
-    salvage(&file, &place.path().join("c")).assert_refused(1, "it contains no events");
+    salvage(&file, &place.path().join("c")).assert_refused(1, "a is empty");
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 2, "something is left behind");
 }
 

@@ -225,6 +225,7 @@ fn stop_event_and_flight_recorder_work_in_form() {
     press(&screen, "O", "Record · OrderService (1200)");
     screen.keys(&BACK_TAB.repeat(5));
     press(&screen, "64MB", "--flight 64MB");
+    screen.keys(BACK_TAB);
     press(&screen, BACK_TAB, "PROVIDER/EVENT");
     press(&screen, "Microsoft-Windows-DotNETRuntime/ExceptionThrown", "--stop-on");
     screen.keys(CTRL_ENTER);
@@ -233,11 +234,11 @@ fn stop_event_and_flight_recorder_work_in_form() {
     assert_complete_recordings(&screen, 1);
     // The form has kept it; without the event, the recording continues until it is stopped.
     press(&screen, "O", "--flight 64MB");
-    screen.keys(&BACK_TAB.repeat(6));
+    screen.keys(&BACK_TAB.repeat(7));
     screen.keys(&ctrl('u'));
     screen.wait_gone("--stop-on");
     // Enter moves through the fields to the button.
-    screen.keys(&ENTER.repeat(6));
+    screen.keys(&ENTER.repeat(7));
     screen.wait_for("Flight recorder: last");
     // It is saved, and another recording continues.
     press(&screen, "S", "saving the flight recording");

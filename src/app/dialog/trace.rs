@@ -96,7 +96,7 @@ impl Form {
             Question::text(
                 "Stop when",
                 options.stop_when.as_ref().map(Condition::to_string).unwrap_or_default(),
-                "cpu>80 for 10s, memory>2GB, threads>500, open-files>900, or a counter",
+                "cpu>80 for 10s, memory>2GB, threads>500, or a counter",
             ),
             Question::text(
                 "Keep last",

@@ -18,7 +18,7 @@ const MAX_BYTES: usize = 16 << 20;
 const PART: usize = 16 << 10;
 /// Factor by which reading may take longer than its processor time: on a busy machine, or while the list is locked.
 const MAX_WAIT: u32 = 10;
-/// Time after which the limits of a user and of all users apply anew.
+/// Time after which the limits of a user and of all users start again.
 const PERIOD: Duration = Duration::from_secs(60);
 
 /// Limits of the processor time for lists of one kind.
