@@ -156,6 +156,13 @@ pub(super) fn draw_finding(canvas: &mut Canvas<'_>, state: &State, finding: &Fin
     while !has_why && advice.len() > 1 && needed(&advice) > room {
         advice.pop();
     }
+    // In a narrow terminal, without what they show.
+    if !has_why
+        && needed(&advice) > room
+        && let Some((keys, _)) = advice.first().and_then(|step| step.split_once(": "))
+    {
+        advice = vec![keys.to_owned()];
+    }
     let advice = advice.join("; ");
     let why = if has_why { &why[..] } else { &[] };
     canvas.pieces(area.x, area.y, area.width, &[&start[..], why, &[(advice.as_str(), theme.accent)]].concat());
@@ -172,4 +179,35 @@ fn filter(canvas: &mut Canvas<'_>, state: &State, area: Rect) -> (Rect, Option<(
     let (used, cursor) = canvas.filter(area.right() - room, area.y, room, filter, typed);
     let taken = if used > 0 { used + 2 } else { 0 };
     (Rect { width: area.width.saturating_sub(taken), ..area }, cursor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::test_app::{TestApp, published};
+    use crate::app::{ResourceHistory, health_issues};
+    use crate::diagnosis::Thresholds;
+    use crate::ui::Theme;
+    use ratatui::buffer::Buffer;
+
+    #[test]
+    fn finding_is_shortened_to_its_first_key() {
+        let app = TestApp::populated(120, 40);
+        let counters = published(61.0, 4e6, 2.0, 300.0, 0.0);
+        let (_, finding) = health_issues(&counters, None, &ResourceHistory::default(), &Thresholds::default()).remove(0);
+        let whole = format!("! 300/s exceptions: {}.  t, then Enter, 5: types and stacks", finding.why);
+        let all = width(&whole);
+        for (room, expected) in [
+            (all, whole.as_str()),
+            (all - 1, "! 300/s exceptions: t, then Enter, 5: types and stacks"),
+            (54, "! 300/s exceptions: t, then Enter, 5: types and stacks"),
+            (53, "! 300/s exceptions: t, then Enter, 5"),
+        ] {
+            let area = Rect::new(0, 0, room, 1);
+            let mut buffer = Buffer::empty(area);
+            draw_finding(&mut Canvas::new(&mut buffer, &Theme::dark()), &app.state, &finding, "", Style::new(), area);
+            let line: String = buffer.content().iter().map(ratatui::buffer::Cell::symbol).collect();
+            assert_eq!(line.trim_end(), expected);
+        }
+    }
 }
