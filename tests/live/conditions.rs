@@ -96,5 +96,9 @@ fn condition_that_cannot_be_checked_is_explained() {
         let output = waiting(&["trace", &pid, "--when", "threadpool-thread-count>2GB"], place.path()).wait();
         assert_eq!(output.code, 1, "{runtime}: {}", output.stderr);
         assert!(output.stderr.contains("cannot be compared with a size: use a number"), "{runtime}: {}", output.stderr);
+        for wrong in ["no-such-counter>1", "No.Such.Provider/counter>1"] {
+            let running = waiting(&["trace", &pid, "--when", wrong], place.path());
+            running.wait_for_stderr(&format!("has not published {} yet; `dn-top counters` lists", wrong.trim_end_matches(">1")));
+        }
     });
 }
