@@ -1,10 +1,13 @@
 //! Reads a figure of a process once a second until a condition on it is met.
 
 use std::future::pending;
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio::time::{Instant, sleep_until};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::blocking::start_blocking;
 use super::counters::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection};
@@ -15,6 +18,8 @@ use crate::net::client::Client;
 
 /// Time between two readings.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// The first values arrive after a second; the name of the counter may be wrong if there is none for this long.
+const FIRST_VALUE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Buffer in the target, in MB; the values of an interval have some kilobytes.
 const BUFFER_MB: u32 = 1;
 
@@ -44,7 +49,7 @@ pub enum ConditionError {
 }
 
 /// Waits until a condition is met on a process whose runtime has this version, and returns the value that met it, as text. Calls `show` with each
-/// value before; `None` if the process has not published such a counter yet.
+/// value before; once with `None` if the process has not published such a counter within 5 s.
 ///
 /// # Errors
 /// [`ConditionError`].
@@ -55,21 +60,39 @@ pub async fn wait_for_condition(
     show: impl Fn(Option<&str>),
 ) -> Result<String, ConditionError> {
     let mut monitor = Monitor::new(client, version, condition)?;
+    let (mut too_late, mut is_awaited) = (pin!(sleep(FIRST_VALUE_TIMEOUT)), true);
     loop {
-        let (value, is_met) = monitor.next().await?;
-        match value {
-            Some(value) if is_met => return Ok(value),
-            value => show(value.as_deref()),
+        // Never canceled: it may be opening a session.
+        let mut next = pin!(monitor.next());
+        let (value, is_met) = loop {
+            tokio::select! {
+                next = &mut next => break next?,
+                () = &mut too_late, if is_awaited => {
+                    is_awaited = false;
+                    show(None);
+                }
+            }
+        };
+        let Some(value) = value else { continue };
+        if is_met {
+            return Ok(value);
         }
+        is_awaited = false;
+        show(Some(&value));
     }
 }
 
-/// Waits until a condition is met, as text; forever if there is none.
-pub(super) async fn until_met(client: Client, condition: Option<Condition>) -> Result<String, ConditionError> {
+/// Waits until a condition is met, as text; forever if there is none. Notifies `unpublished` if there is no value within 5 s.
+pub(super) async fn until_met(client: Client, condition: Option<Condition>, unpublished: Arc<Notify>) -> Result<String, ConditionError> {
     let Some(condition) = condition else { return pending().await };
     // A process that was just started has not been asked for its version yet.
     let version = client.process_info().await.ok().flatten().map(|info| info.runtime_version());
-    wait_for_condition(client, version.as_ref(), &condition, |_| {}).await
+    let show = |value: Option<&str>| {
+        if value.is_none() {
+            unpublished.notify_one();
+        }
+    };
+    wait_for_condition(client, version.as_ref(), &condition, show).await
 }
 
 /// Checks a condition. Dropping it ends its session in the process, if it has one.

@@ -99,6 +99,8 @@ fn condition_that_cannot_be_checked_is_explained() {
         for wrong in ["no-such-counter>1", "No.Such.Provider/counter>1"] {
             let running = waiting(&["trace", &pid, "--when", wrong], place.path());
             running.wait_for_stderr(&format!("has not published {} yet; `dn-top counters` lists", wrong.trim_end_matches(">1")));
+            let running = Invocation::new(["trace", &pid, "--stop-when", wrong]).current_dir(place.path()).start();
+            running.wait_for_stderr(&format!("the process has not published {} yet", wrong.trim_end_matches(">1")));
         }
     });
 }

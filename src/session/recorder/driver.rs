@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, Interval, sleep};
 
 use super::StopRequest;
@@ -151,7 +151,8 @@ impl Driver {
             if is_flight { pending().await } else { disk_space::low(file).await }
         };
         let stop_when = self.plan.stop_when.clone();
-        let met = until_met(self.client.clone(), stop_when.clone());
+        let unpublished = Arc::new(Notify::new());
+        let met = until_met(self.client.clone(), stop_when.clone(), Arc::clone(&unpublished));
         let mut is_checked = true;
         tokio::pin!(deadline, low_space, met);
         loop {
@@ -170,6 +171,11 @@ impl Driver {
                 }
                 () = progress.stop_event.notified() => return Some(StoppedBy::Event),
                 () = &mut deadline => return Some(StoppedBy::Duration),
+                () = unpublished.notified() => {
+                    let figures = stop_when.iter().map(|condition| condition.figure.to_string());
+                    self.recording.notes.extend(figures.map(|figure| format!("the process has not published {figure} yet")));
+                    self.publish(Instant::now(), self.progress.totals());
+                }
                 value = &mut met, if is_checked => {
                     is_checked = false;
                     let condition = stop_when.iter().map(Condition::to_string).collect::<String>();
