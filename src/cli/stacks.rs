@@ -34,6 +34,8 @@ struct Stack {
     wait: Option<&'static str>,
     /// Leaf first.
     frames: Vec<SafeText>,
+    /// Module of each frame; empty if unknown.
+    modules: Vec<SafeText>,
 }
 
 #[derive(Serialize)]
@@ -71,6 +73,7 @@ fn document(
     let stack = |group: StackGroup| Stack {
         wait: wait_of_stack(&group, group.common_wait(|thread| waits.get(&thread).copied()), runtime),
         frames: group.frames.iter().map(|frame| SafeText::new(frame)).collect(),
+        modules: group.modules.iter().map(|module| SafeText::new(module)).collect(),
         threads: group.threads.into_iter().map(thread).collect(),
     };
     let mut stacks: Vec<_> = groups.into_iter().map(stack).collect();
@@ -94,7 +97,7 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
     if in_locks > 0 {
         writeln!(out, "{:#} may wait for locks, in the stacks listed first.", threads_of(in_locks))?;
     }
-    for Stack { threads, wait, frames } in stacks {
+    for Stack { threads, wait, frames, modules } in stacks {
         let thread = |thread: &ThreadName| match &thread.name {
             Some(name) => format!("{} {name}", thread.id),
             None => thread.id.to_string(),
@@ -105,7 +108,9 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
         if frames.is_empty() {
             writeln!(out, "    (no managed code)")?;
         }
-        frames.iter().try_for_each(|frame| writeln!(out, "    {frame}"))?;
+        for (frame, module) in frames.iter().zip(modules) {
+            writeln!(out, "    {frame}{}", print::module_suffix(frame, module))?;
+        }
     }
     Ok(())
 }
@@ -119,6 +124,7 @@ mod tests {
     fn threads_with_the_same_stack_are_grouped() {
         let group = |frame: &str, threads: &[u64]| StackGroup {
             frames: vec![frame.to_owned()],
+            modules: vec![if frame == "App.Run" { "App" } else { "" }.to_owned()],
             // The first sample of a thread does not show whether it is waiting.
             samples: SampleCount { waiting: 1, ..SampleCount::default() },
             threads: threads.iter().map(|thread| (ThreadId { thread: *thread, ..ThreadId::default() }, 1)).collect(),
@@ -126,10 +132,10 @@ mod tests {
         let names = HashMap::from_iter([(3, "Worker".into())]);
         let process = Process::new(crate::model::ProcessKey { pid: 7, started: 1 });
         let waits = HashMap::from_iter([(1, "futex"), (3, "disk"), (2, "disk")]);
-        let document = document(&process, true, vec![group("0x10", &[1, 3]), group("0x20", &[2])], &names, &waits);
+        let document = document(&process, true, vec![group("App.Run", &[1, 3]), group("0x20", &[2])], &names, &waits);
         let mut text = Vec::new();
         write_text(&mut text, &document).unwrap();
-        let expected = " (7): 3 threads, 2 stacks. Waiting threads are included.\n\n2 threads: 1, 3 Worker\n    0x10\n\n1 thread (disk): 2\n    0x20\n";
+        let expected = " (7): 3 threads, 2 stacks. Waiting threads are included.\n\n2 threads: 1, 3 Worker\n    App.Run  [App]\n\n1 thread (disk): 2\n    0x20\n";
         assert_eq!(String::from_utf8(text).unwrap(), expected);
     }
 }

@@ -31,7 +31,6 @@ pub fn may_be_lock(wait: Option<&str>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::SampleCount;
 
     #[test]
     fn waits_are_named_by_stack_and_kernel() {
@@ -47,7 +46,7 @@ mod tests {
             (&[], Some("futex"), 9, None),
         ] {
             let frames: Vec<_> = frames.iter().map(|frame| (*frame).to_owned()).collect();
-            let group = StackGroup { frames, samples: SampleCount::default(), threads: Vec::new() };
+            let group = StackGroup { frames, ..StackGroup::default() };
             let found = wait_of_stack(&group, kernel, Some(runtime));
             assert_eq!(found, expected, "{:?} {kernel:?}", group.frames);
             assert_eq!(may_be_lock(found), found.is_some_and(|wait| wait.starts_with("lock")));

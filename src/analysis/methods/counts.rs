@@ -101,10 +101,12 @@ pub struct CallNode<'a> {
 }
 
 /// Threads with the same stack.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StackGroup {
     /// Methods or addresses, leaf first; not sanitized.
     pub frames: Vec<String>,
+    /// Module of each frame without extension; empty if unknown. Not sanitized.
+    pub modules: Vec<String>,
     /// Samples of all threads.
     pub samples: SampleCount,
     /// Threads with their number of samples, descending.
@@ -363,8 +365,12 @@ impl<'a> Counts<'a> {
         groups.truncate(limit);
         let group = |(node, (samples, mut threads)): (u32, (SampleCount, Vec<(ThreadId, u64)>))| {
             threads.compact_sort_by_key(|(thread, count)| (Reverse(*count), *thread));
-            let frames = self.profile.path(node).map(|node| self.frame(node).name.clone());
-            StackGroup { frames: frames.collect(), samples, threads }
+            let frame = |node| {
+                let ProfileFrame { name, module, .. } = self.frame(node);
+                (name.clone(), module.clone())
+            };
+            let (frames, modules) = self.profile.path(node).map(frame).unzip();
+            StackGroup { frames, modules, samples, threads }
         };
         groups.into_iter().map(group).collect()
     }

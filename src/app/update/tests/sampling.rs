@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::analysis::{COUNTED, SampleCount, StackGroup, ThreadId};
+use crate::analysis::{COUNTED, StackGroup, ThreadId};
 use crate::app::action::Context;
 use crate::app::tabs::Stacks;
 use crate::app::test_app::{TestApp, recording};
@@ -191,7 +191,7 @@ fn threads_show_their_latest_known_top_frame() {
     app.press("D");
     let ticket =
         app.take_effects().iter().find_map(|effect| if let Effect::SampleStacks { ticket, .. } = effect { Some(*ticket) } else { None });
-    let group = StackGroup { frames: vec!["Shop.Wait".to_owned()], samples: SampleCount::default(), threads: vec![(ThreadId::of(77), 1)] };
+    let group = StackGroup { frames: vec!["Shop.Wait".to_owned()], threads: vec![(ThreadId::of(77), 1)], ..StackGroup::default() };
     let stacks = Stacks { groups: vec![group], names: Vec::new(), waits: Default::default(), trouble: None };
     app.send(Msg::Stacks { ticket: ticket.unwrap(), result: Ok(Arc::new(stacks)) });
     app.wait(5000);

@@ -114,6 +114,7 @@ pub(super) fn stacks(width: u16, height: u16) -> TestApp {
         frames: frames.iter().map(|frame| (*frame).to_owned()).collect(),
         samples: SampleCount { waiting, running: threads.len() as u64 - waiting, ..SampleCount::default() },
         threads: threads.iter().map(|thread| (ThreadId::of(*thread), 1)).collect(),
+        ..StackGroup::default()
     };
     let order = ["Shop.Pricing.PriceEngine.PriceBasket", "Shop.Api.OrdersController.Create", "System.Threading.Thread.StartCallback"];
     let locked = ["System.Threading.Monitor.Enter_Slowpath", order[0], order[1], order[2]];
