@@ -21,7 +21,7 @@ use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::target::connect_running;
-use crate::analysis::{AllocationSnapshot, CallSite, EventCount, LEVELS, Layer, Live, Snapshot};
+use crate::analysis::{AllocationSnapshot, CallSite, EventCount, Heap, LEVELS, Layer, Live, Snapshot};
 use crate::clr::select;
 use crate::model::Span;
 use crate::session::{Observation, RecordedFile};
@@ -73,7 +73,8 @@ impl Analysis {
             Self::Gc => {
                 let (gc, pauses) = (&found.gc, &found.gc.pauses);
                 let [gen0, gen1, gen2] = gc.collections.map(Value::Count);
-                let heap = gc.heap.as_ref().map_or(Value::Missing, |heap| Value::Bytes(heap.size()));
+                // After the latest collection.
+                let heap = |value: fn(&Heap) -> Option<Value>| gc.heap.as_ref().and_then(value).unwrap_or(Value::Missing);
                 let [.., p95, p99] = quantiles(pauses.quantiles_ns);
                 vec![
                     ("gen0", gen0),
@@ -85,7 +86,15 @@ impl Analysis {
                     ("max_pause_ns", longest(pauses.count, pauses.longest_ns)),
                     ("p95_pause_ns", p95),
                     ("p99_pause_ns", p99),
-                    ("heap_bytes", heap),
+                    ("heap_bytes", heap(|heap| Some(Value::Bytes(heap.size())))),
+                    ("gen0_size_bytes", heap(|heap| Some(Value::Bytes(heap.generations[0])))),
+                    ("gen1_size_bytes", heap(|heap| Some(Value::Bytes(heap.generations[1])))),
+                    ("gen2_size_bytes", heap(|heap| Some(Value::Bytes(heap.generations[2])))),
+                    ("loh_bytes", heap(|heap| Some(Value::Bytes(heap.large)))),
+                    ("poh_bytes", heap(|heap| heap.pinned.map(Value::Bytes))),
+                    ("gc_handles", heap(|heap| Some(Value::Count(heap.handles.into())))),
+                    ("pinned_objects", heap(|heap| Some(Value::Count(heap.pinned_objects.into())))),
+                    ("awaiting_finalization", heap(|heap| Some(Value::Count(heap.finalization)))),
                 ]
             }
             Self::Exceptions => {
@@ -312,7 +321,7 @@ fn read(path: &Path, range: Option<Span>) -> Result<(Live, bool, Exit), Failure>
 impl Found {
     fn write_text(&self, out: &mut dyn Write) -> std::io::Result<()> {
         for (name, value) in &self.totals.0 {
-            writeln!(out, "{:<18}{}", title(name), value.shown())?;
+            writeln!(out, "{:<23}{}", title(name), value.shown())?;
         }
         self.routes.iter().try_for_each(|routes| routes.write_text(out))?;
         write_table(out, &self.rows)?;

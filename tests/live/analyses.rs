@@ -26,6 +26,10 @@ fn file_and_live_analysis_agree() {
         let (gc, exceptions, events) = (analyzed("gc"), analyzed("exceptions"), analyzed("events"));
         assert!(gc["induced"].as_u64() >= Some(5) && gc["gen2"].as_u64() >= Some(5), "{runtime}: {gc}");
         assert!(gc["rows"][0]["generation"].is_u64() && gc["rows"].as_array().unwrap().len() >= 5, "{runtime}: {gc}");
+        let sizes = ["gen0_size_bytes", "gen1_size_bytes", "gen2_size_bytes", "loh_bytes", "poh_bytes"].map(|part| gc[part].as_u64());
+        assert_eq!(sizes.iter().flatten().sum::<u64>(), gc["heap_bytes"].as_u64().unwrap(), "{runtime}: {gc}");
+        assert_eq!(sizes.map(|size| size.is_some()), [true, true, true, true, runtime.major() >= 5], "{runtime}: {gc}");
+        assert!(gc["gc_handles"].as_u64() > Some(10) && gc["pinned_objects"].is_u64(), "{runtime}: {gc}");
         for found in [&exceptions, &live] {
             assert_eq!((&found["schema"], &found["complete"]), (&1.into(), &true.into()), "{runtime}: {found}");
             assert_eq!((&found["thrown"], &found["rows"][0]["count"]), (&4.into(), &4.into()), "{runtime}: {found}");

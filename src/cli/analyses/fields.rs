@@ -102,5 +102,6 @@ fn cell((name, value): &Field) -> String {
 /// Returns the title of a field: its name without the unit.
 pub(super) fn title(name: &str) -> String {
     let name = name.strip_suffix("_ns").or_else(|| name.strip_suffix("_bytes")).unwrap_or(name);
-    name.replace('_', " ")
+    let word = |word: &str| if ["gc", "il", "loh", "poh"].contains(&word) { word.to_uppercase() } else { word.to_owned() };
+    name.split('_').map(word).collect::<Vec<_>>().join(" ")
 }
