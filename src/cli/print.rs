@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde::Serialize;
+use unicode_width::UnicodeWidthChar;
 
 use crate::analysis::MethodTime;
 use crate::model::{SafeText, escape_json, safe};
@@ -15,7 +16,7 @@ use crate::tui::write_stderr;
 pub(super) use crate::tui::message;
 
 /// Version of the JSON documents: incremented when a field is removed or changes its meaning.
-const SCHEMA: u32 = 1;
+pub(super) const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
 struct Versioned<'a, T> {
@@ -51,6 +52,16 @@ pub(super) fn json_list(name: &str, rows: impl IntoIterator<Item = impl Serializ
 
 pub(super) fn json_line(out: &mut dyn Write, document: &impl Serialize) -> io::Result<()> {
     writeln!(out, "{}", escape_json(&serde_json::to_string(document)?))
+}
+
+/// Returns the start of a line, at most `columns` wide.
+pub(super) fn cut(line: &str, columns: usize) -> &str {
+    let mut used = 0;
+    let too_much = line.char_indices().find(|(_, c)| {
+        used += c.width().unwrap_or(0);
+        used > columns
+    });
+    &line[..too_much.map_or(line.len(), |(at, _)| at)]
 }
 
 /// Prints one of several JSON objects, with its schema version, on one line. Returns whether the output is still open.
@@ -108,6 +119,15 @@ pub(super) fn rewrite_line(words: impl Display) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn lines_are_cut_at_the_terminal_width() {
+        for (line, columns, expected) in
+            [("abc", 3, "abc"), ("abcd", 3, "abc"), ("日本", 3, "日"), ("e\u{301}x", 1, "e\u{301}"), ("x", 0, ""), ("", 5, "")]
+        {
+            assert_eq!(cut(line, columns), expected);
+        }
+    }
 
     proptest! {
         #[test]

@@ -1,5 +1,6 @@
 //! `ps` and `info`: the list of processes, and the details of one.
 
+use std::io::{self, IsTerminal};
 use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep_until};
@@ -43,13 +44,19 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Done);
     }
+    let columns = io::stdout()
+        .is_terminal()
+        .then(|| crossterm::terminal::size().ok())
+        .flatten()
+        .map(|(columns, _)| usize::from(columns))
+        .filter(|columns| *columns > 0);
     // Versions of previews are long.
     let width = rows.iter().map(|row| runtime(row).chars().count()).max().unwrap_or(0).max(10);
     print::text(|out| {
         writeln!(
             out,
-            "{:>7}  {:<24} {:<width$} {:>5} {:>7} {:>7}  {:<10} {:>8}  STATE",
-            "PID", "NAME", "RUNTIME", "CPU%", "RSS", "THREADS", "USER", "UPTIME"
+            "{:>7}  {:<24} {:<width$} {:>5} {:>7} {:>7}  {:<10} {:>8}  {:<9}  COMMAND",
+            "PID", "NAME", "RUNTIME", "CPU%", "RSS", "THREADS", "USER", "UPTIME", "STATE"
         )?;
         for row in &rows {
             let runtime = runtime(row);
@@ -57,12 +64,17 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
             let user = row.user.clone().unwrap_or_else(|| row.uid.to_string().into());
             // That it is stopped is why it does not answer.
             let reason = row.contact.reason().filter(|_| !row.usage.is_stopped);
-            let state = reason.unwrap_or_else(|| state(row));
+            // A reason is longer than a state.
+            let state = reason.map_or_else(|| format!("{:<9}  {}", state(row), row.short_command_line()), str::to_owned);
             let (pid, name) = (row.key.pid, &row.name);
             let known = |known: bool, figure: String| if known { figure } else { "-".to_owned() };
             let Usage { rss_bytes, threads, .. } = row.usage;
             let (memory, threads) = (known(rss_bytes > 0, Bytes(rss_bytes).to_string()), known(threads > 0, threads.to_string()));
-            writeln!(out, "{pid:>7}  {name:<24} {runtime:<width$} {cpu:>5} {memory:>7} {threads:>7}  {user:<10} {:>8}  {state}", age(row))?;
+            let line =
+                format!("{pid:>7}  {name:<24} {runtime:<width$} {cpu:>5} {memory:>7} {threads:>7}  {user:<10} {:>8}  {state}", age(row));
+            // As `ps` does.
+            let end = columns.filter(|_| reason.is_none()).map_or(line.as_str(), |columns| print::cut(&line, columns));
+            writeln!(out, "{}", end.trim_end())?;
         }
         if stale > 0 {
             let stale = Counted(stale as u64, "stale socket");

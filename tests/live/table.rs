@@ -121,7 +121,10 @@ fn listed(subject: &Subject<'_>) {
     let text = Invocation::new(["ps"]).run();
     let words: Vec<_> = text.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
     let row = words.iter().find(|row| row[0] == subject.pid()).unwrap();
-    assert_eq!((row[1], row[2], row[row.len() - 1]), (subject.name(), subject.runtime.version, "running"));
+    let command = row.iter().position(|word| *word == "running").unwrap() + 1;
+    let host = subject.runtime.host();
+    let host = host.file_name().unwrap().to_str().unwrap();
+    assert_eq!((row[1], row[2], row[command]), (subject.name(), subject.runtime.version, host));
 }
 
 fn inspected(subject: &Subject<'_>) {

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
-use unicode_width::UnicodeWidthChar;
 
 use super::{Entry, Missing};
 use crate::analysis::{MethodTime, SampleFilter};
@@ -99,7 +98,7 @@ impl<'a> LiveView<'a> {
         let mut screen = if self.shown { String::new() } else { "\n".repeat(height.into()) };
         screen.push_str(HOME);
         for line in text.lines().take(usize::from(height).saturating_sub(1)) {
-            screen.extend([cut(line, width.into()), CLEAR_LINE, "\n"]);
+            screen.extend([print::cut(line, width.into()), CLEAR_LINE, "\n"]);
         }
         screen.push_str(CLEAR_BELOW);
         print::bytes(screen.as_bytes())
@@ -115,16 +114,6 @@ impl<'a> LiveView<'a> {
         }
         self.printed
     }
-}
-
-/// Returns the start of a line, at most `columns` wide.
-fn cut(line: &str, columns: usize) -> &str {
-    let mut used = 0;
-    let too_much = line.char_indices().find(|(_, c)| {
-        used += c.width().unwrap_or(0);
-        used > columns
-    });
-    &line[..too_much.map_or(line.len(), |(at, _)| at)]
 }
 
 fn live_update(process: &Process, time: &CpuTime, arguments: &args::Cpu) -> LiveUpdate {
@@ -188,15 +177,6 @@ fn write_text(out: &mut dyn Write, live_update: &LiveUpdate) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_are_cut_at_the_terminal_width() {
-        for (line, columns, expected) in
-            [("abc", 3, "abc"), ("abcd", 3, "abc"), ("日本", 3, "日"), ("e\u{301}x", 1, "e\u{301}"), ("x", 0, ""), ("", 5, "")]
-        {
-            assert_eq!(cut(line, columns), expected);
-        }
-    }
 
     #[test]
     fn live_update_shows_current_rates_and_total_times() {
