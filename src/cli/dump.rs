@@ -1,12 +1,14 @@
 //! `dump` and `perfmap`: files that a runtime writes on request.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::target::{check_supported, connect, display_name, exchange_error, exit_code, find, target_path};
 use super::{args, print, when};
-use crate::ipc::{CommandCode, DumpFlags, DumpRequest, PerfMapKind};
+use crate::ipc::{CommandCode, DumpFlags, DumpRequest, PerfMapKind, TargetPath};
 use crate::model::{Bytes, Process, Usage, check_file_name, default_dump_path, reachable_path};
 use crate::session::{self, DumpError, DumpNotice};
 
@@ -75,10 +77,15 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
 }
 
 fn dump_request(host: &Host, process: &Process, arguments: &args::Dump) -> Result<DumpRequest, Failure> {
-    let path = match &arguments.output_path {
-        Some(path) => target_path(process, path)?,
-        None => {
-            let first = default_dump_path(process, &host.settings.output_name, session::file_stamp());
+    let given = arguments.output_path.as_ref().map(|path| target_path(process, path)).transpose()?;
+    let is_folder = |path: &TargetPath| reachable_path(process, Path::new(path.as_str())).is_dir();
+    let path = match given {
+        Some(path) if !is_folder(&path) => path,
+        folder => {
+            let mut first = default_dump_path(process, &host.settings.output_name, session::file_stamp());
+            if let (Some(folder), Some(name)) = (&folder, first.file_name()) {
+                first = Path::new(folder.as_str()).join(name);
+            }
             target_path(process, &session::free_target_path(&first, &reachable_path(process, &first)))?
         }
     };

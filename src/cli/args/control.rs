@@ -54,11 +54,11 @@ pub(in crate::cli) struct Stacks {
 pub(in crate::cli) struct Dump {
     #[command(flatten)]
     pub(in crate::cli) target: Target,
-    /// Output file, as a path in the target [default: /tmp/NAME_PID_yyyymmdd_hhmmss.dmp]
-    #[arg(short, long = "output", value_name = "PATH")]
+    /// Output file, or a folder for a file of the default name, as a path in the target [default: /tmp/NAME_PID_yyyymmdd_hhmmss.dmp]
+    #[arg(short, long = "output", value_name = "FILE|DIR")]
     pub(in crate::cli) output_path: Option<PathBuf>,
     /// Kind of dump
-    #[arg(long = "type", value_enum, default_value = "heap")]
+    #[arg(long = "type", value_enum, ignore_case = true, default_value = "heap")]
     pub(in crate::cli) kind: DumpKind,
     /// Also write a crash report (.NET 6)
     #[arg(long)]
