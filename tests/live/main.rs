@@ -39,6 +39,7 @@ mod fatal_requests;
 mod forms;
 mod heap;
 mod joint;
+mod json_fields;
 mod limits;
 mod log;
 mod names;

@@ -33,8 +33,17 @@ pub(in crate::cli) struct Counters {
     #[arg(short, long = "output", value_name = "FILE")]
     pub(in crate::cli) output_file: Option<PathBuf>,
     /// Output format; json is one object per line
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, value_enum, ignore_case = true, default_value = "text")]
     pub(in crate::cli) format: CounterFormat,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    pub(in crate::cli) json: bool,
+}
+
+impl Counters {
+    pub(in crate::cli) fn format(&self) -> CounterFormat {
+        if self.json { CounterFormat::Json } else { self.format }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -25,7 +25,7 @@ const BUFFER_MB: u32 = 10;
 
 pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, Failure> {
     if let Some(path) = &arguments.output_file {
-        check_file(path, arguments.format)?;
+        check_file(path, arguments.format())?;
     }
     let selection = CounterSelection::parse(&arguments.counters).map_err(Failure::usage)?;
     let (process, client) = connect_running(host, &arguments.target.target).await?;
@@ -42,7 +42,7 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
     // Only now, so that no empty file is left behind without a session.
     let file = arguments.output_file.as_deref().map(create).transpose()?;
     let deadline = arguments.duration.map(|duration| Instant::now() + duration);
-    let mut printer = Printer::new(arguments.format, file, selection);
+    let mut printer = Printer::new(arguments.format(), file, selection);
     // The first values arrive after one interval; meters start at the next whole one.
     let first_value_deadline = Instant::now() + (interval * 3).max(Duration::from_secs(5));
     let over = tokio::select! {

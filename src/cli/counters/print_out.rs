@@ -33,6 +33,7 @@ pub(super) struct Printer {
 /// One line of JSON.
 #[derive(Serialize)]
 struct Line<'a> {
+    schema: u32,
     time: &'a str,
     source: &'static str,
     provider: &'a str,
@@ -124,6 +125,7 @@ fn json(now: Timestamp, counters: &[&CounterSnapshot]) -> io::Result<Vec<u8>> {
     for counter in counters {
         let histogram = counter.histogram.as_ref();
         let line = Line {
+            schema: print::SCHEMA,
             time: &time,
             source: match counter.source {
                 CounterSource::EventCounter => "event-counter",
@@ -162,7 +164,7 @@ fn csv(now: Timestamp, counters: &[&CounterSnapshot], has_header: bool) -> io::R
         writeln!(out, "Timestamp,Provider,Counter Name,Counter Type,Mean/Increment")?;
     }
     let time = now.to_zoned(TimeZone::system()).strftime("%m/%d/%Y %H:%M:%S").to_string();
-    for Row { counter, unit, tags, kind, value } in counters.iter().flat_map(|counter| rows(counter)) {
+    for Row { counter, unit, tags, kind, value } in counters.iter().flat_map(|counter| total(counter).into_iter().chain(rows(counter))) {
         let name = format!("{}{}{}", counter.display_name, bracketed(" (", &unit, ")"), bracketed("[", &tags, "]"));
         // No row instead of 0 if nothing was measured.
         if let Some(value) = value {
@@ -187,6 +189,13 @@ fn text(now: Timestamp, counters: &[&CounterSnapshot], has_header: bool) -> io::
         writeln!(out, "    {value:>15}  {name}")?;
     }
     Ok(print::safe_lines(&out).into_bytes())
+}
+
+/// Returns a row for the total of a counter of a meter, which is what dotnet-counters writes; [`rows`] has it in the first interval.
+fn total(counter: &CounterSnapshot) -> Option<Row<'_>> {
+    let has_both = counter.source == CounterSource::Meter && counter.kind == CounterKind::Counter && counter.scaled_rate.is_some();
+    let row = || Row { counter, unit: counter.unit.clone(), tags: counter.tags.clone(), kind: "Metric", value: counter.value };
+    has_both.then(row)
 }
 
 /// Returns one row for the rate of a counter, one for the value of a gauge, and one per quantile of a histogram. In the first interval of an
@@ -283,6 +292,7 @@ mod tests {
         let rows: Vec<_> = csv.lines().map(|line| line.split_once(',').unwrap().1).collect();
         let expected = [
             "Provider,Counter Name,Counter Type,Mean/Increment",
+            "App,\"hits[route=/a,\"\"b\"\"]\",Metric,1234567.25",
             "App,\"hits (Count / 2 sec)[route=/a,\"\"b\"\"]\",Rate,3",
             "App,lat (ms)[Percentile=50],Metric,49",
             "App,lat (ms)[Percentile=95],Metric,94",
@@ -317,7 +327,7 @@ mod tests {
         let counters = [&first, &nothing, &noisy];
         let text = String::from_utf8(csv(Timestamp::UNIX_EPOCH, &counters, true).unwrap()).unwrap();
         let rows: Vec<_> = text.lines().map(|line| line.split_once(',').unwrap().1).collect();
-        assert_eq!(rows, ["App,hits,Metric,1234567.25", "App,noisy (Count / 1 sec),Rate,0.012"]);
+        assert_eq!(rows, ["App,hits,Metric,1234567.25", "App,noisy,Metric,-2e300", "App,noisy (Count / 1 sec),Rate,0.012"]);
         let text = String::from_utf8(json(Timestamp::UNIX_EPOCH, &[&noisy]).unwrap()).unwrap();
         assert!(
             text.contains("\"rate\":0.012175,") && text.contains("\"value\":-2e+300,") && text.contains("\"delta\":12345678901234.0,"),
