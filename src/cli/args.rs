@@ -160,6 +160,8 @@ pub(super) enum Command {
         output: Output,
     },
     /// Record a trace until the duration, the size, Ctrl-C or the exit of the target
+    #[command(after_help = "TARGET may also be PATH,listen: a diagnostic port is served at PATH, and the first program that starts with \
+                            DOTNET_DiagnosticPorts=PATH in its environment is recorded from its first instruction")]
     Trace(Trace),
     /// Start a program, record it from its first instruction, and exit with its exit code
     Run(Run),

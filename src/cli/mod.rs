@@ -39,6 +39,7 @@ mod stacks;
 mod stats;
 mod target;
 mod terminal;
+mod trace;
 mod user_events;
 mod when;
 
@@ -123,7 +124,7 @@ fn run() -> Result<Exit, Failure> {
         Command::Env { target, reveal, output } => {
             on_processes(options, async |host| env::run(host, &target.target, reveal, output.json).await)
         }
-        Command::Trace(trace) => on_processes(options, async |host| record::trace(host, trace).await),
+        Command::Trace(trace) => on_processes(options, async |host| trace::run(host, trace).await),
         Command::Run(run) => complete(&runtime()?, Box::pin(run::run(run, &options.settings))),
         Command::Resume(target) => on_processes(options, async |host| control::resume(host, &target.target).await),
         Command::SetEnv { target, assignment, unset } => {

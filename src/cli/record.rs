@@ -7,15 +7,13 @@ use serde::Serialize;
 
 use super::config::Settings;
 use super::exit::{Exit, Failure};
-use super::host::Host;
-use super::interrupt::{self, interrupted};
+use super::interrupt::interrupted;
 use super::print;
-use super::target::{connect, connect_legacy, display_name, exchange_error, start_error};
-use super::{args, export, user_events, when};
-use crate::ipc::Command;
+use super::target::{exchange_error, start_error};
+use super::{args, export};
 use crate::model::{
     ByteRate, Bytes, Count, CountRate, Counted, CpuTimeUnavailable, FlightBufferUsage, Outcome, OutputName, Phase, ProcessKey, Recording,
-    RunState, SafeText, Scheduling, StoppedBy, Stopwatch, TraceFormat, TraceOptions,
+    SafeText, Scheduling, StoppedBy, Stopwatch, TraceFormat, TraceOptions,
 };
 use crate::net::ExchangeError;
 use crate::net::client::Client;
@@ -72,6 +70,8 @@ impl KernelDocument {
 /// A recording from the command line: its options, and the output of the result.
 pub(super) struct RecordCommand {
     options: TraceOptions,
+    /// Names of the profiles, and the explicit providers and keywords.
+    what: String,
     output_name: OutputName,
     export: Option<TraceFormat>,
     json: bool,
@@ -87,7 +87,13 @@ impl RecordCommand {
             print::message("the target blocks whenever events arrive faster than they are read");
         }
         let output_name = settings.output_name.clone();
-        Ok(Self { options: given, output_name, export: options.export, json: options.output.json })
+        let what = SafeText::new(&selected.what.join(" + ")).to_string();
+        Ok(Self { options: given, what, output_name, export: options.export, json: options.output.json })
+    }
+
+    /// Prints that a process is recorded, and what is.
+    pub(super) fn announce(&self, process: &str) {
+        print::message(format_args!("recording {process}: {}; Ctrl-C stops it", self.what));
     }
 
     /// Starts the recording, unless a signal arrives first.
@@ -173,6 +179,12 @@ pub(super) struct RecordResult {
 }
 
 impl RecordResult {
+    /// As [`exit`](Self::exit), unless a signal stopped the recording.
+    pub(super) fn exit_or_interrupted(self) -> Result<Exit, Failure> {
+        let interrupted = self.interrupted;
+        self.exit().map(|exit| if interrupted { Exit::Interrupted } else { exit })
+    }
+
     /// Returns the exit code: whether the file contains all that was requested.
     pub(super) fn exit(self) -> Result<Exit, Failure> {
         let failed = match self.outcome.stopped_by {
@@ -210,26 +222,6 @@ pub(super) fn trace_options(options: &args::Record) -> TraceOptions {
         file: output_file.clone(),
         folder: None,
     }
-}
-
-/// `trace`: records until the duration, the size, Ctrl-C or the exit of the target.
-pub(super) async fn trace(host: &Host, arguments: args::Trace) -> Result<Exit, Failure> {
-    if !arguments.user_events.is_empty() {
-        return user_events::run(host, arguments).await;
-    }
-    let record_command = RecordCommand::new(arguments.record, &host.settings)?;
-    let target = &arguments.target.target;
-    let (process, client) = if arguments.legacy { connect_legacy(host, target).await? } else { connect(host, target).await? };
-    when::wait(&process, &client, &arguments.when).await?;
-    let mut interrupts = interrupt::listen()?;
-    let mut recorder = record_command.begin(client.clone(), process.key, &process.name, Vec::new(), &mut interrupts).await?;
-    if arguments.resume && process.run_state != RunState::Running {
-        recorder = resumed(recorder, client.run(&Command::ResumeRuntime).await).await?;
-    }
-    print::message(format_args!("recording {}; Ctrl-C stops it", display_name(&process)));
-    let result = record_command.follow(recorder, &mut interrupts).await?;
-    let interrupted = result.interrupted;
-    result.exit().map(|exit| if interrupted { Exit::Interrupted } else { exit })
 }
 
 /// Shows the progress until the recording is finished. Returns whether a signal stopped it.

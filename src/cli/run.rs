@@ -94,7 +94,7 @@ async fn record(
     let recorder = resumed(recorder, launched.resume().await).await?;
     launch.release();
     let from = if launched.missed.is_some() { "" } else { " from its start" };
-    print::message(format_args!("recording process {} ({}){from}; Ctrl-C stops it", key.pid, name));
+    record_command.announce(&format!("process {} ({name}){from}", key.pid));
     record_command.follow(recorder, interrupts).await
 }
 

@@ -24,7 +24,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
-pub(super) use others::resume_others;
+pub(super) use others::{Recorded, resume_others};
 use others::{VARIABLE, ports};
 
 use super::{no_port, orphans};
@@ -198,7 +198,7 @@ impl Launch {
         let others = Arc::new(AtomicUsize::new(0));
         let (connected, runtime) = oneshot::channel();
         let without_port = no_port::find(Sources::machine(), pid, begun);
-        let serving = resume_others(port, Some(pid), without_port, connected, Arc::clone(&others));
+        let serving = resume_others(port, Recorded::Process(pid), without_port, connected, Arc::clone(&others));
         let connecting = tokio::spawn(async move {
             // Dropped after the port, which the other process then serves.
             let _resumer = resumer;

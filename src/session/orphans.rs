@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use super::blocking::start_blocking;
-use super::launch::{PORT, resume_others};
+use super::launch::{PORT, Recorded, resume_others};
 use crate::net::child;
 use crate::net::discovery::Sources;
 use crate::net::port::{Port, PortError};
@@ -68,7 +68,7 @@ async fn serve(path: &Path) -> Result<(), PortError> {
     let sources = Sources::machine();
     let port = take_over(path, &sources).await?;
     let (none, _) = oneshot::channel();
-    let mut resuming = pin!(resume_others(port, None, std::future::pending(), none, Default::default()));
+    let mut resuming = pin!(resume_others(port, Recorded::None, std::future::pending(), none, Default::default()));
     for check in 0_u32.. {
         tokio::select! {
             () = &mut resuming => break,

@@ -36,17 +36,29 @@ impl KnownRuntimes {
     }
 }
 
-/// Sends the first runtime of the program itself to `connected`, and resumes all others. Without a `pid`, all are resumed.
+/// The runtime that is not resumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::session) enum Recorded {
+    /// All are resumed.
+    None,
+    /// The first runtime of this process, which was started here.
+    Process(u32),
+    /// The first that connects.
+    First,
+}
+
+/// Sends the runtime to record to `connected`, and resumes all others.
 pub(in crate::session) async fn resume_others(
     port: Port,
-    pid: Option<u32>,
+    recorded: Recorded,
     without_port: impl Future<Output = Option<Launched>>,
     connected: oneshot::Sender<Launched>,
     others: Arc<AtomicUsize>,
 ) {
     let (mut connected, mut known, mut changes) = (Some(connected), KnownRuntimes::default(), port.changes());
     let mut without_port = Some(Box::pin(without_port));
-    let free = free_children(&ports(port.path(), "nosuspend"));
+    // The environment of a program that was not started here is left as it is.
+    let free = if recorded == Recorded::First { None } else { free_children(&ports(port.path(), "nosuspend")) };
     loop {
         let runtimes = port.runtimes();
         let ids: Vec<_> = runtimes.iter().map(|runtime| (runtime.key(), runtime.cookie)).collect();
@@ -54,7 +66,12 @@ pub(in crate::session) async fn resume_others(
             if !known.add(*id, ids.iter().copied()) {
                 continue;
             }
-            let (free, own) = (free.clone(), if Some(runtime.key().pid) == pid { connected.take() } else { None });
+            let is_own = match recorded {
+                Recorded::None => false,
+                Recorded::Process(pid) => runtime.key().pid == pid,
+                Recorded::First => true,
+            };
+            let (free, own) = (free.clone(), if is_own { connected.take() } else { None });
             if own.is_some() {
                 // It may hold a connection to the same runtime, which serves no other client until that is closed.
                 without_port = None;

@@ -1,0 +1,53 @@
+//! A diagnostic port on which a runtime is awaited, which may be suspended at startup.
+
+use std::future::pending;
+use std::path::{Path, PathBuf};
+
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::launch::{Launched, Recorded, resume_others};
+use crate::net::discovery::Sources;
+use crate::net::port::{Port, PortError};
+
+/// A diagnostic port that we serve. The runtimes that connect after the first one are resumed. Dropping it removes the socket and closes all
+/// connections.
+#[derive(Debug)]
+pub struct RuntimePort {
+    path: PathBuf,
+    first: oneshot::Receiver<Launched>,
+    serving: JoinHandle<()>,
+}
+
+impl RuntimePort {
+    /// Serves a port at this path. Processes are looked up in `sources`.
+    ///
+    /// # Errors
+    /// [`PortError`].
+    pub fn serve(path: &Path, sources: &Sources) -> Result<Self, PortError> {
+        let port = Port::serve(path, sources)?;
+        let (connected, first) = oneshot::channel();
+        let path = port.path().to_owned();
+        let serving = tokio::spawn(resume_others(port, Recorded::First, pending(), connected, Default::default()));
+        Ok(Self { path, first, serving })
+    }
+
+    /// The absolute path at which the port is served.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Waits for the first runtime; forever if it was returned before. It remains connected as long as this port is served.
+    pub async fn first(&mut self) -> Launched {
+        match (&mut self.first).await {
+            Ok(launched) => launched,
+            Err(_) => pending().await,
+        }
+    }
+}
+
+impl Drop for RuntimePort {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
