@@ -310,7 +310,7 @@ pub(super) struct Inspect {
 const MAX_TIME: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 fn parse_time(text: &str) -> Result<Duration, String> {
-    let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    let time = humantime::parse_duration(text).map_err(|_| "expected a time with its unit, such as 30s, 5m or 1h30m")?;
     if time <= MAX_TIME { Ok(time) } else { Err("the longest time is 100 years".to_owned()) }
 }
 

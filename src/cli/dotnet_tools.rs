@@ -58,6 +58,7 @@ impl ToolOption {
 struct Tool {
     tool: &'static str,
     command: &'static str,
+    /// None if the command is not supported.
     options: &'static [&'static [ToolOption]],
     /// Builds the command line of dn-top.
     build: fn(&mut Line) -> Result<(), String>,
@@ -74,7 +75,10 @@ struct Line {
     program: Option<Vec<OsString>>,
     /// Values of the options that the translation of the tool needs together, by the names of the option.
     kept: BTreeMap<&'static str, String>,
-    keep_suspended: bool,
+    /// `--resume-runtime`, if given.
+    resume: Option<bool>,
+    /// Whether it is a command of dn-top with options of the tool: what is not given has the default of dn-top.
+    is_own: bool,
     help: bool,
     notes: Vec<String>,
 }
@@ -91,6 +95,11 @@ impl Line {
         Ok(())
     }
 
+    /// Whether the target is a diagnostic port to serve.
+    fn listens(&self) -> bool {
+        self.target.as_ref().is_some_and(|target| target.ends_with(",listen"))
+    }
+
     /// Inserts the command of dn-top before its options.
     fn command(&mut self, words: &[&str]) {
         self.words.splice(0..0, words.iter().map(|word| (*word).to_owned()));
@@ -98,6 +107,11 @@ impl Line {
 
     fn target_command(&mut self, command: &str) -> Result<(), String> {
         self.no_program(command)?;
+        if self.listens() && command != "trace" {
+            return Err("only `trace collect` waits for a program to connect; `dn-top --port PATH` serves a port in the dashboard, and PATH,connect \
+                        connects to one"
+                .to_owned());
+        }
         self.command(&[command]);
         let target = self.target.take();
         self.words.extend(target);
@@ -120,6 +134,18 @@ impl Line {
                 Ok(())
             }
             Err(_) => Err(format!("expected the path of one {kind} file")),
+        }
+    }
+
+    /// Takes an argument without option for the process, if none is given, and further ones for counters, as dotnet-counters 3 and 5 did.
+    fn place_arguments(&mut self, tool: &Tool) {
+        let takes = |name: &str| tool.options.iter().copied().flatten().any(|option| option.names.contains(&name));
+        if takes("-p") && !takes("--report-type") && self.target.is_none() && self.program.is_none() && !self.positional.is_empty() {
+            self.target = Some(self.positional.remove(0));
+        }
+        if takes("--counters") && !self.positional.is_empty() {
+            let counters = std::mem::take(&mut self.positional).join(",");
+            self.add(&["--counters", &counters]);
         }
     }
 
@@ -155,18 +181,57 @@ pub(super) fn translate(arguments: &[OsString]) -> Result<Option<Translated>, St
     let at = command_at(arguments);
     let Some(tool) = TOOLS.iter().find(|tool| word(at) == Some(tool.tool) && word(at + 1) == Some(tool.command)) else { return Ok(None) };
     let tool_name = format!("{} {}", tool.tool, tool.command);
-    let mut line = Line::default();
-    read(tool, &arguments[at + 2..], &mut line).and_then(|()| (tool.build)(&mut line)).map_err(|why| format!("{tool_name}: {why}"))?;
-    if let Some(word) = line.positional.first() {
-        return Err(format!("{tool_name}: unexpected argument '{}'", word.escape_debug()));
+    let line = Line::default();
+    let Line { words, program, notes, .. } = build(tool, &arguments[at + 2..], line).map_err(|why| format!("{tool_name}: {why}"))?;
+    let notes = notes.into_iter().map(|note| format!("{tool_name}: {note}")).collect();
+    Ok(Some(Translated { arguments: joined(&arguments[..at], words, program), notes }))
+}
+
+/// Returns the command line of dn-top, including the program name, for a command of dn-top with options of the other tools, such as `trace api
+/// --providers X`; `None` if it has other mistakes.
+pub(super) fn with_own_options(arguments: &[OsString]) -> Option<Vec<OsString>> {
+    let at = command_at(arguments);
+    let command = arguments.get(at)?;
+    let tools = OWN_COMMANDS.iter().filter(|(own, ..)| command == own);
+    let mut lines = tools.filter_map(|(_, tool, command)| {
+        let tool = TOOLS.iter().find(|known| (known.tool, known.command) == (*tool, *command))?;
+        build(tool, &arguments[at + 1..], Line { is_own: true, ..Line::default() }).ok()
+    });
+    lines.next().map(|line| joined(&arguments[..at], line.words, line.program))
+}
+
+/// Commands of dn-top, and the commands of the tools that have the same purpose.
+const OWN_COMMANDS: [(&str, &str, &str); 8] = [
+    ("trace", "trace", "collect"),
+    ("export", "trace", "convert"),
+    ("report", "trace", "report"),
+    ("counters", "counters", "monitor"),
+    ("counters", "counters", "collect"),
+    ("heap", "gcdump", "collect"),
+    ("stacks", "stack", "report"),
+    ("dump", "dump", "collect"),
+];
+
+fn build(tool: &Tool, arguments: &[OsString], mut line: Line) -> Result<Line, String> {
+    if !tool.options.is_empty() {
+        read(tool, arguments, &mut line)?;
     }
-    let mut translated = arguments[..at].to_vec();
-    translated.extend(line.words.into_iter().map(OsString::from));
-    if let Some(program) = line.program {
-        translated.push("--".into());
-        translated.extend(program);
+    line.place_arguments(tool);
+    (tool.build)(&mut line)?;
+    match line.positional.first() {
+        Some(word) => Err(format!("unexpected argument '{}'", word.escape_debug())),
+        None => Ok(line),
     }
-    Ok(Some(Translated { arguments: translated, notes: line.notes.into_iter().map(|note| format!("{tool_name}: {note}")).collect() }))
+}
+
+fn joined(before: &[OsString], words: Vec<String>, program: Option<Vec<OsString>>) -> Vec<OsString> {
+    let mut all = before.to_vec();
+    all.extend(words.into_iter().map(OsString::from));
+    if let Some(program) = program {
+        all.push("--".into());
+        all.extend(program);
+    }
+    all
 }
 
 fn read(tool: &Tool, mut arguments: &[OsString], line: &mut Line) -> Result<(), String> {

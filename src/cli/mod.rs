@@ -22,6 +22,7 @@ mod export;
 mod heap;
 mod heap_diff;
 mod host;
+mod instead;
 mod interrupt;
 mod log_file;
 mod manual;
@@ -80,7 +81,7 @@ fn run() -> Result<Exit, Failure> {
     let CommandLine { words, parsed } = if is_config { CommandLine::without_file(given) } else { CommandLine::with_file(given) }?;
     let (Arguments { command, dashboard }, matches) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) if error.use_stderr() => return refuse(&error, &words),
+        Err(error) if error.use_stderr() => return refuse(error, &words),
         Err(error) => error.exit(),
     };
     if let Some(command) = &command {
@@ -150,30 +151,21 @@ fn run() -> Result<Exit, Failure> {
 }
 
 /// Prints the error in the arguments and, if the target is missing, the possible targets.
-fn refuse(error: &clap::Error, given: &[OsString]) -> Result<Exit, Failure> {
+fn refuse(mut error: clap::Error, given: &[OsString]) -> Result<Exit, Failure> {
+    let hint = instead::hint(&error, given);
+    if hint.is_some() {
+        // The parser's suggestions only take similar spelling into account.
+        for kind in [ContextKind::Suggested, ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue] {
+            error.remove(kind);
+        }
+    }
     let words = error.render().to_string();
     print::message(words.trim_start_matches("error: ").trim_end());
-    hint(error).iter().for_each(print::message);
-    if lacks_target(error) {
+    hint.iter().for_each(print::message);
+    if lacks_target(&error) {
         on_processes(&options_before_command(given.iter().skip(1).cloned())?, ps::candidates)?;
     }
     Ok(Exit::Usage)
-}
-
-/// Returns what to do instead, where the parser has no suggestion.
-fn hint(error: &clap::Error) -> Option<String> {
-    let named = |kind| error.get(kind).map(ToString::to_string);
-    match error.kind() {
-        // A process without a command.
-        ErrorKind::InvalidSubcommand if error.get(ContextKind::SuggestedSubcommand).is_none() => {
-            Some(format!("a command comes first, such as `dn-top info {}`", named(ContextKind::InvalidSubcommand)?))
-        }
-        // As in other tools.
-        ErrorKind::UnknownArgument if ["-p", "--process-id", "-n", "--name"].contains(&named(ContextKind::InvalidArg)?.as_str()) => {
-            Some("a process is given without an option, such as `dn-top trace 4242` or `dn-top trace MyApp`".to_owned())
-        }
-        _ => None,
-    }
 }
 
 fn lacks_target(error: &clap::Error) -> bool {
@@ -233,23 +225,6 @@ fn runtime() -> anyhow::Result<Runtime> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn process_in_a_place_where_none_is_expected_is_explained() {
-        for (line, expected) in [
-            ("dn-top 4242", Some("a command comes first, such as `dn-top info 4242`")),
-            ("dn-top trac 4242", None),
-            ("dn-top trace -p 4242", Some("a process is given without an option, such as `dn-top trace 4242` or `dn-top trace MyApp`")),
-            (
-                "dn-top stacks --name MyApp",
-                Some("a process is given without an option, such as `dn-top trace 4242` or `dn-top trace MyApp`"),
-            ),
-            ("dn-top trace 4242 --unknown", None),
-        ] {
-            let error = Arguments::try_parse_from(line.split(' ')).unwrap_err();
-            assert_eq!(hint(&error).as_deref(), expected, "{line}");
-        }
-    }
 
     #[test]
     fn targets_are_listed_only_if_the_target_is_missing() {

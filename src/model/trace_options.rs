@@ -188,7 +188,7 @@ impl TraceOptions {
         let mut line = "dn-top trace".to_owned();
         for word in [target.to_owned()].into_iter().chain(self.words()) {
             // Writing to a string cannot fail.
-            let _ = write!(line, " {}", quote(&word));
+            let _ = write!(line, " {}", shell_word(&word));
         }
         line
     }
@@ -237,8 +237,8 @@ fn format_time(time: Duration) -> String {
     humantime::format_duration(time).to_string().replace(' ', "")
 }
 
-/// Quotes a word for a shell.
-fn quote(word: &str) -> String {
+/// Quotes a word for a shell, if necessary.
+pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=+,@%^".contains(c);
     if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }

@@ -239,6 +239,37 @@ fn containerized_process_has_host_pid() {
     });
 }
 
+/// Also programs that connect later run: they are resumed.
+#[test]
+fn first_program_on_a_port_is_recorded_from_its_start() {
+    runtimes::each(runtimes::since(5, runtimes::with("known")), |runtime| {
+        let place = folder();
+        let (port, file) = (place.path().join("port"), place.path().join("a.nettrace"));
+        let words =
+            ["trace", "collect", "--diagnostic-port", port.to_str().unwrap(), "--clrevents", "loader", "-o", file.to_str().unwrap()];
+        let recording = Invocation::new(words).start();
+        recording.wait_for_stderr(&format!("DOTNET_DiagnosticPorts={}", port.display()));
+        let mut first = runtime.program("known").env("DOTNET_DiagnosticPorts", &port).start();
+        recording.wait_for_stderr("from its start");
+        let mut second = runtime.program("known").env("DOTNET_DiagnosticPorts", &port).start();
+        for program in [&mut first, &mut second] {
+            program.carry_out("throw 1");
+        }
+        let (pid, output) = (first.pid(), recording.interrupt());
+        let announced = format!("recording process {pid} (known) from its start: loader; Ctrl-C stops it");
+        assert!(output.code == 130 && output.stderr.contains(&announced), "{runtime}: {output:?}");
+        assert!(first.answers() && second.answers() && !port.exists(), "{runtime}");
+        let events = Invocation::new(["events".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+        // The core library is loaded at the very beginning.
+        let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+        assert!(events["events"].as_u64() > Some(10) && stats["process_id"] == pid, "{runtime}: {events} {stats}");
+        let canceled = Invocation::new(["trace", &format!("{},listen", port.display())]).start();
+        canceled.wait_for_stderr("Ctrl-C cancels");
+        let canceled = canceled.interrupt();
+        assert!(canceled.code == 130 && canceled.stderr.contains("no program has connected"), "{canceled:?}");
+    });
+}
+
 #[test]
 fn socket_with_port_suffix_is_a_target() {
     runtimes::each(runtimes::all(), |runtime| {

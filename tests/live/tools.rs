@@ -42,6 +42,15 @@ fn documented_command_lines_work() {
         program.settle();
         ok(format!("dump collect -p {pid} --type Mini -o {}", place.join("core").display()));
         assert!(place.join("core").exists() && program.answers(), "{runtime}");
+        let written = ok(format!("dump collect -p {pid} --type Mini -o {}", place.display()));
+        let written = Path::new(written.trim_end());
+        assert!(
+            written.exists() && written.parent() == Some(place) && written.extension() == Some("dmp".as_ref()),
+            "{runtime}: {written:?}"
+        );
+        let refused = run(place, &format!("trace -p {pid} --providers A,B --duration 00:00:30"));
+        let expected = format!("dn-top: try `dn-top trace --provider A --provider B --duration 30s {pid}`\n");
+        assert!(refused.code == 2 && refused.stderr.ends_with(&expected), "{runtime}: {}", refused.stderr);
     });
 }
 

@@ -26,7 +26,7 @@ pub(in crate::cli) struct Export {
     #[arg(required = true, value_name = "FILE")]
     pub(in crate::cli) files: Vec<PathBuf>,
     /// The format
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, ignore_case = true)]
     pub(in crate::cli) format: TraceFormat,
     /// Also show samples as nested calls on the timeline (perfetto)
     #[arg(long)]

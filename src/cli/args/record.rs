@@ -93,7 +93,7 @@ pub(in crate::cli) struct Record {
     #[arg(long, conflicts_with_all = ["kernel", "flight"])]
     pub(in crate::cli) separate: bool,
     /// Also convert the finished file to this format, next to it
-    #[arg(long, value_name = "FORMAT", value_enum, conflicts_with = "kernel")]
+    #[arg(long, value_name = "FORMAT", value_enum, ignore_case = true, conflicts_with = "kernel")]
     pub(in crate::cli) export: Option<TraceFormat>,
     /// Stop at this file size, such as 64MB
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]

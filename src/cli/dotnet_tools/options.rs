@@ -29,8 +29,8 @@ const TARGET: &[ToolOption] = &[
     value(&["-p", "--process-id"], Line::set_target),
     value(&["-n", "--name"], Line::set_target),
     value(&["--diagnostic-port", "--dport"], |line, port| match port.split_once(',') {
-        Some((_, "connect")) => line.set_target(port),
-        _ => Err("a listening port is served by the dashboard: `dn-top --port PATH`; here only PATH,connect is accepted".to_owned()),
+        Some((_, "connect" | "listen")) => line.set_target(port),
+        _ => line.set_target(&format!("{port},listen")),
     }),
     value(&["--dsrouter"], |_, _| Err("--dsrouter is not supported: dn-top does not start dotnet-dsrouter".to_owned())),
 ];
@@ -51,7 +51,7 @@ const DURATION: &[ToolOption] = &[value(&["--duration"], |line, text| {
 })];
 
 const RESUME: &[ToolOption] = &[switch(&["--resume-runtime"], |line, on| {
-    line.keep_suspended = on == "false";
+    line.resume = Some(on == "true");
     Ok(())
 })];
 
@@ -120,11 +120,6 @@ const TOP: &[ToolOption] = &[option(&["-n", "--number"], Keep), option(&["--incl
 const DUMP: &[ToolOption] =
     &[option(&["--type"], Keep), option(&["--diag"], Flag("--diag")), option(&["--crashreport"], Flag("--crash-report"))];
 
-/// Of versions of the tool before 10.
-const LIST: &[ToolOption] = &[option(&["-r", "--runtime-version"], Keep)];
-
-const COMMAND: &[ToolOption] = &[option(&["-c", "--command"], Keep)];
-
 pub(super) const TOOLS: &[Tool] = &[
     Tool { tool: "trace", command: "collect", options: &[HELP, TARGET, OUTPUT, FORMAT, DURATION, RESUME, TRACE], build: trace_collect },
     Tool { tool: "trace", command: "convert", options: &[HELP, OUTPUT, FORMAT], build: trace_convert },
@@ -134,8 +129,12 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         tool: "trace",
         command: "collect-linux",
-        options: &[HELP],
-        build: |_| Err("this command is not supported: see `dn-top trace --kernel` and `--user-events`".to_owned()),
+        options: &[],
+        build: |_| {
+            Err("this command is not supported: `dn-top trace TARGET --profile cpu` samples managed, native and kernel code of a process, \
+                 and `--kernel` records the scheduling of threads"
+                .to_owned())
+        },
     },
     Tool {
         tool: "counters",
@@ -152,7 +151,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         tool: "counters",
         command: "list",
-        options: &[HELP, LIST],
+        options: &[],
         build: |_| Err("this command is not supported: `dn-top counters TARGET --counters NAME` shows what a process publishes".to_owned()),
     },
     Tool { tool: "counters", command: "ps", options: &[HELP], build: |line| line.target_command("ps") },
@@ -161,7 +160,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         tool: "gcdump",
         command: "convert",
-        options: &[HELP, OUTPUT, VERBOSE],
+        options: &[],
         build: |_| Err("this command is not supported: `dn-top heap TARGET -o FILE.gcdump` writes one of a running process".to_owned()),
     },
     Tool { tool: "gcdump", command: "ps", options: &[HELP], build: |line| line.target_command("ps") },
@@ -169,7 +168,7 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         tool: "stack",
         command: "symbolicate",
-        options: &[HELP, OUTPUT],
+        options: &[],
         build: |_| Err("this command is not supported: dn-top does not read symbol files".to_owned()),
     },
     Tool { tool: "stack", command: "ps", options: &[HELP], build: |line| line.target_command("ps") },
@@ -177,8 +176,12 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         tool: "dump",
         command: "analyze",
-        options: &[HELP, COMMAND],
-        build: |_| Err("this command is not supported: dn-top does not read core dumps; use `dotnet-dump analyze`".to_owned()),
+        options: &[],
+        build: |_| {
+            Err("this command is not supported: dn-top does not read core dumps; of a running process, `dn-top stacks`, `heap` and `gc` show \
+                 much of it"
+                .to_owned())
+        },
     },
     Tool { tool: "dump", command: "ps", options: &[HELP], build: |line| line.target_command("ps") },
 ];
@@ -204,7 +207,7 @@ fn trace_collect(line: &mut Line) -> Result<(), String> {
         if line.target.is_some() {
             return Err("give either a process or a command to start, not both".to_owned());
         }
-        if line.keep_suspended {
+        if line.resume == Some(false) {
             return Err("--resume-runtime:false is not supported with a command: the program would stay suspended".to_owned());
         }
         line.command(&["run"]);
@@ -213,7 +216,11 @@ fn trace_collect(line: &mut Line) -> Result<(), String> {
     if line.words.iter().any(|word| word == "--show-output") {
         return Err("--show-child-io needs a command to start, after --".to_owned());
     }
-    if !line.keep_suspended {
+    if line.listens() {
+        if line.resume == Some(false) {
+            return Err("--resume-runtime:false is not supported with a port to listen on: the program would stay suspended".to_owned());
+        }
+    } else if line.resume.unwrap_or(!line.is_own) {
         line.add(&["--resume"]);
     }
     line.target_command("trace")
@@ -243,13 +250,22 @@ fn trace_report(line: &mut Line) -> Result<(), String> {
     if let Some(at) = line.positional.iter().position(|word| word.eq_ignore_ascii_case("topN")) {
         line.positional.remove(at);
     }
-    let count = line.take("--number").unwrap_or_else(|| "5".to_owned());
-    line.add(&["-n", &count]);
+    let default = (!line.is_own).then(|| "5".to_owned());
+    if let Some(count) = line.take("--number").or(default) {
+        line.add(&["-n", &count]);
+    }
     line.command(&["report"]);
     line.file(".nettrace")
 }
 
 fn counters_collect(line: &mut Line) -> Result<(), String> {
+    if line.is_own {
+        if let Some(format) = line.format() {
+            line.add(&["--format", &format]);
+        }
+        line.write_to();
+        return line.target_command("counters");
+    }
     let format = line.format().unwrap_or_else(|| "csv".to_owned());
     line.add(&["--format", &format]);
     if format == "json" {
@@ -264,11 +280,13 @@ fn counters_collect(line: &mut Line) -> Result<(), String> {
 fn gcdump_collect(line: &mut Line) -> Result<(), String> {
     if line.kept.contains_key("--output") {
         line.append_extension("gcdump");
-    } else {
+    } else if !line.is_own {
         line.add(&["--gcdump"]);
     }
     line.write_to();
-    line.add(&["--yes"]);
+    if !line.is_own {
+        line.add(&["--yes"]);
+    }
     line.target_command("heap")
 }
 
@@ -285,8 +303,10 @@ fn gcdump_report(line: &mut Line) -> Result<(), String> {
 }
 
 fn dump_collect(line: &mut Line) -> Result<(), String> {
-    let kind = line.take("--type").map_or("full".to_owned(), |kind| kind.to_ascii_lowercase());
-    line.add(&["--type", &kind]);
+    let default = (!line.is_own).then(|| "full".to_owned());
+    if let Some(kind) = line.take("--type").or(default) {
+        line.add(&["--type", &kind.to_ascii_lowercase()]);
+    }
     line.write_to();
     line.target_command("dump")
 }

@@ -25,6 +25,8 @@ fn every_documented_option_is_translated_or_refused() {
         ("trace collect --name=api", "trace --resume api"),
         ("trace collect --dport /run/p,connect", "trace --resume /run/p,connect"),
         ("trace collect --diagnostic-port /run/p,connect", "trace --resume /run/p,connect"),
+        ("trace collect --diagnostic-port /run/p", "trace /run/p,listen"),
+        ("trace collect --dport /run/p,listen", "trace /run/p,listen"),
         ("trace collect -p 12 -o a.nettrace", "trace --output a.nettrace --resume 12"),
         ("trace collect -p 12 --output a.nettrace", "trace --output a.nettrace --resume 12"),
         (
@@ -82,6 +84,10 @@ fn every_documented_option_is_translated_or_refused() {
         ),
         ("counters collect -p 12", "counters --format csv --output counter.csv 12"),
         ("counters collect -p 12 -o c", "counters --format csv --output c.csv 12"),
+        ("counters monitor --process-id 12 --refresh-interval 3 System.Runtime", "counters --interval 3s --counters System.Runtime 12"),
+        ("counters monitor System.Runtime[cpu-usage] B -p 12", "counters --counters System.Runtime[cpu-usage],B 12"),
+        ("counters monitor 12", "counters 12"),
+        ("trace collect api --duration 00:00:05", "trace --duration 5s --resume api"),
         ("counters ps", "ps"),
         ("gcdump collect -p 12", "heap --gcdump --yes 12"),
         ("gcdump collect -p 12 -t 60 -o a.gcdump -v", "heap --timeout 60s --output a.gcdump --yes 12"),
@@ -106,7 +112,8 @@ fn every_documented_option_is_translated_or_refused() {
         ("trace collect -p 1 --unknown", "unknown option '--unknown'"),
         ("trace collect -p", "-p needs a value"),
         ("trace collect -p 1 --dsrouter ios", "--dsrouter is not supported"),
-        ("trace collect --dport /run/p", "dn-top --port PATH"),
+        ("counters monitor --dport /run/p", "dn-top --port PATH"),
+        ("trace collect --dport /run/p --resume-runtime:false", "would stay suspended"),
         ("trace collect -p 1 --stopping-event-payload-filter a:b", "needs the names"),
         (
             "trace collect -p 1 --stopping-event-provider-name P --stopping-event-event-name E --stopping-event-payload-filter a",
@@ -119,7 +126,8 @@ fn every_documented_option_is_translated_or_refused() {
         ("trace collect --resume-runtime:false -- app", "would stay suspended"),
         ("trace collect -p 1 -- app", "not both"),
         ("trace convert a.nettrace", "--format is Speedscope or Chromium"),
-        ("trace collect-linux", "is not supported"),
+        ("trace collect-linux", "--profile cpu"),
+        ("trace collect-linux --probe -o stdout", "--profile cpu"),
         ("counters list", "is not supported"),
         ("counters list -r 3.1", "is not supported"),
         ("counters list --runtime-version 8.0", "is not supported"),
@@ -134,6 +142,30 @@ fn every_documented_option_is_translated_or_refused() {
     for (theirs, reason) in refused {
         let why = ours(theirs).unwrap_err();
         assert!(why.contains(reason), "{theirs}: {why}");
+    }
+}
+
+#[test]
+fn own_commands_accept_the_options_of_the_tools() {
+    for (line, expected) in [
+        ("trace 12 --providers A,B:1 --duration 00:00:30", Some("trace --provider A --provider B:1 --duration 30s 12")),
+        ("trace -p 12 --resume-runtime", Some("trace --resume 12")),
+        ("trace -- app 1", Some("run -- app 1")),
+        ("--readonly counters 12 --refresh-interval 2", Some("--readonly counters --interval 2s 12")),
+        ("counters -p 12 --counters A -o a.csv --format csv", Some("counters --counters A --format csv --output a.csv 12")),
+        ("dump -p 12 --crashreport", Some("dump --crash-report 12")),
+        ("dump 12 --type Full", Some("dump --type full 12")),
+        ("heap -p 12", Some("heap 12")),
+        ("stacks -n api", Some("stacks api")),
+        ("report a.nettrace topN", Some("report a.nettrace")),
+        ("report a.nettrace --number 3", Some("report a.nettrace -n 3")),
+        ("export a.nettrace --format Chromium", Some("export a.nettrace --format chromium")),
+        ("trace 12 --max-size 5MB --providers A", None),
+        ("slow -p 12", None),
+    ] {
+        let found = with_own_options(&words(line));
+        let found = found.map(|words| words[1..].iter().map(|word| word.to_str().unwrap().to_owned()).collect::<Vec<_>>().join(" "));
+        assert_eq!(found.as_deref(), expected, "{line}");
     }
 }
 
@@ -210,7 +242,7 @@ fn documented() -> BTreeMap<(&'static str, &'static str), Vec<Documented>> {
 #[test]
 fn known_options_match_the_documented_ones() {
     let documented = documented();
-    for Tool { tool, command, options, .. } in TOOLS.iter().filter(|tool| tool.command != "collect-linux") {
+    for Tool { tool, command, options, .. } in TOOLS.iter().filter(|tool| !tool.options.is_empty()) {
         let ours: BTreeSet<_> = options.iter().copied().flatten().map(|option| (option.names.to_vec(), !option.is_switch())).collect();
         let theirs: BTreeSet<_> = documented[&(*tool, *command)]
             .iter()
@@ -218,7 +250,8 @@ fn known_options_match_the_documented_ones() {
             .collect();
         assert_eq!(ours, theirs, "{tool} {command}");
     }
-    assert_eq!(documented.len(), TOOLS.len() - 1);
+    let all: BTreeSet<_> = TOOLS.iter().map(|tool| (tool.tool, tool.command)).collect();
+    assert_eq!(documented.into_keys().collect::<BTreeSet<_>>(), all);
 }
 
 #[test]
