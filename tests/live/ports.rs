@@ -263,7 +263,7 @@ fn first_program_on_a_port_is_recorded_from_its_start() {
         // The core library is loaded at the very beginning.
         let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
         assert!(events["events"].as_u64() > Some(10) && stats["process_id"] == pid, "{runtime}: {events} {stats}");
-        let canceled = Invocation::new(["trace", &format!("{},listen", port.display())]).start();
+        let canceled = Invocation::new(["trace", &format!("{},listen", place.path().join("other").display())]).start();
         canceled.wait_for_stderr("Ctrl-C cancels");
         let canceled = canceled.interrupt();
         assert!(canceled.code == 130 && canceled.stderr.contains("no program has connected"), "{canceled:?}");
