@@ -1,5 +1,7 @@
 //! Lock contention: number, duration and location of waits.
 
+use std::cmp::Reverse;
+
 use foldhash::HashMap;
 
 use crate::clr::EventKind;
@@ -21,6 +23,8 @@ const LONG_WAIT_NS: u64 = 1_000_000_000;
 const TOP: usize = 100;
 /// Number of leaf frames that identify a site; the first ones belong to the lock itself.
 const DEPTH: usize = 12;
+/// Number of threads that are kept of those that held the lock of a site.
+const OWNERS: usize = 4;
 /// Length of the window for recent waits, in seconds.
 const RECENT_SECONDS: u32 = 10;
 /// Minimum time since the start of a session for which the mean number of waiting threads is reported: a single burst is not an average.
@@ -49,7 +53,51 @@ pub(super) struct Contention {
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     since: i64,
+    /// Thread that held the lock, 0 if unknown.
+    owner: u64,
     frames: [u64; DEPTH],
+}
+
+/// The threads that held the lock when waits began, those with the longest waits.
+#[derive(Debug, Clone, Copy, Default)]
+struct Owners([Owner; OWNERS]);
+
+/// A thread, or 0 if the place is free.
+#[derive(Debug, Clone, Copy, Default)]
+struct Owner {
+    thread: u64,
+    waits: u64,
+    wait_ns: u64,
+}
+
+impl Owners {
+    fn of(thread: u64, wait_ns: u64) -> Self {
+        let mut owners = Self::default();
+        owners.add(Owner { thread, waits: 1, wait_ns });
+        owners
+    }
+
+    /// Adds to the thread's place, or replaces the one with the shortest waits if these are longer.
+    fn add(&mut self, owner: Owner) {
+        if owner.thread == 0 {
+            return;
+        }
+        if let Some(known) = self.0.iter_mut().find(|known| known.thread == owner.thread) {
+            known.waits = known.waits.saturating_add(owner.waits);
+            known.wait_ns = known.wait_ns.saturating_add(owner.wait_ns);
+        } else if let Some(least) = self.0.iter_mut().min_by_key(|known| (known.thread != 0, known.wait_ns))
+            && (least.thread == 0 || least.wait_ns < owner.wait_ns)
+        {
+            *least = owner;
+        }
+    }
+
+    /// Returns the threads with their numbers of waits, those with the longest waits first.
+    fn list(&self) -> Vec<(u64, u64)> {
+        let mut known: Vec<_> = self.0.iter().filter(|owner| owner.thread != 0).collect();
+        known.compact_sort_by_key(|owner| (Reverse(owner.wait_ns), owner.thread));
+        known.into_iter().map(|owner| (owner.thread, owner.waits)).collect()
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -58,6 +106,7 @@ struct Site {
     unfinished: u64,
     wait_ns: u64,
     longest_ns: u64,
+    owners: Owners,
 }
 
 impl Row for Site {
@@ -73,6 +122,7 @@ impl Row for Site {
         self.unfinished += row.unfinished;
         self.wait_ns = self.wait_ns.saturating_add(row.wait_ns);
         self.longest_ns = self.longest_ns.max(row.longest_ns);
+        row.owners.0.into_iter().for_each(|owner| self.owners.add(owner));
     }
 }
 
@@ -126,6 +176,9 @@ pub struct ContentionSite {
     pub wait_ns: u64,
     /// Longest wait in nanoseconds, finished or not.
     pub longest_ns: u64,
+    /// Threads that held the lock when waits began, by operating system ID, with the number of these waits: those with the longest waits first, at
+    /// most four. Empty before .NET 8.
+    pub owners: Vec<(u64, u64)>,
 }
 
 impl Contention {
@@ -151,7 +204,7 @@ impl Contention {
         }
         self.started += 1;
         self.count_over_time.add(context.at, 1.0);
-        let waiting = Waiting { since: context.at, frames: frames(context) };
+        let waiting = Waiting { since: context.at, owner: start.owner.unwrap_or(0), frames: frames(context) };
         // A thread waits for only one lock at a time.
         if let Some(before) = self.waiting.insert(context.thread, waiting) {
             self.count_without_duration(&before);
@@ -171,13 +224,14 @@ impl Contention {
             (None, Some(reported)) => {
                 self.start_lost += 1;
                 let since = context.at.saturating_sub(i64::try_from(reported).unwrap_or(i64::MAX));
-                (Waiting { since, frames: frames(context) }, reported)
+                (Waiting { since, owner: 0, frames: frames(context) }, reported)
             }
             (None, None) => return,
         };
         self.times.add(waited_ns);
         distribute(&mut self.wait_over_time, self.began, context.at, waited_ns);
-        self.site(&from.frames).fold(Site { count: 1, unfinished: 0, wait_ns: waited_ns, longest_ns: waited_ns });
+        let owners = Owners::of(from.owner, waited_ns);
+        self.site(&from.frames).fold(Site { count: 1, unfinished: 0, wait_ns: waited_ns, longest_ns: waited_ns, owners });
     }
 
     /// Counts a wait whose duration is unknown.
@@ -226,13 +280,20 @@ impl Contention {
         // Unfinished waits are the most relevant ones.
         let mut unfinished = HashMap::<[u64; DEPTH], Site>::default();
         for (waiting, wait_ns) in self.unfinished_waits(now) {
-            unfinished.entry(waiting.frames).or_default().fold(Site { count: 1, unfinished: 1, wait_ns, longest_ns: wait_ns });
+            let owners = Owners::of(waiting.owner, wait_ns);
+            unfinished.entry(waiting.frames).or_default().fold(Site { count: 1, unfinished: 1, wait_ns, longest_ns: wait_ns, owners });
         }
         for (frames, site) in unfinished {
             by_method.entry(waiting_method(&frames, symbols)).or_default().fold(site);
         }
-        let site =
-            |(method, Site { count, unfinished, wait_ns, longest_ns })| ContentionSite { method, count, unfinished, wait_ns, longest_ns };
+        let site = |(method, Site { count, unfinished, wait_ns, longest_ns, owners }): (String, Site)| ContentionSite {
+            method,
+            count,
+            unfinished,
+            wait_ns,
+            longest_ns,
+            owners: owners.list(),
+        };
         let mut sites: Vec<_> = by_method.into_iter().map(site).collect();
         sites.compact_sort_by(|a, b| b.wait_ns.cmp(&a.wait_ns).then_with(|| a.method.cmp(&b.method)));
         sites.truncate(TOP);
@@ -314,6 +375,15 @@ impl Contention {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn owners_with_the_longest_waits_are_kept() {
+        let mut owners = Owners::default();
+        for (thread, wait_ns) in [(7, 5), (0, 99), (8, 1), (7, 5), (9, 20), (6, 2), (5, 1), (4, 30)] {
+            owners.add(Owner { thread, waits: 1, wait_ns });
+        }
+        assert_eq!(owners.list(), [(4, 1), (9, 1), (7, 2), (6, 1)]);
+    }
 
     /// A corrupt timestamp can be any number.
     #[test]

@@ -12,7 +12,7 @@ use std::path::Path;
 use serde::Serialize;
 
 pub(super) use self::document::Document;
-use self::fields::{Field, Fields, Value, title, write_table};
+use self::fields::{Counts, Field, Fields, Value, title, write_table};
 pub(super) use self::observe::observe;
 pub(super) use self::routes::{Routes, missing_status};
 use self::stacks::ThrownStack;
@@ -189,6 +189,7 @@ impl Analysis {
                     ("count", Value::Count(site.count)),
                     ("wait_ns", Value::Nanoseconds(site.wait_ns)),
                     ("max_wait_ns", Value::Nanoseconds(site.longest_ns)),
+                    ("owner_threads", owners(&site.owners)),
                     ("method", text(&site.method)),
                 ]
             }),
@@ -239,6 +240,12 @@ impl Analysis {
 
 fn quantiles(known: Option<[u64; 3]>) -> [Value; 3] {
     known.map_or([Value::Missing, Value::Missing, Value::Missing], |all| all.map(Value::Nanoseconds))
+}
+
+/// Returns the number of waits by the thread that held the lock.
+fn owners(threads: &[(u64, u64)]) -> Value {
+    let counts = threads.iter().map(|(thread, waits)| (thread.to_string(), *waits)).collect();
+    if threads.is_empty() { Value::Missing } else { Value::Counts(Counts(counts)) }
 }
 
 /// Returns the maximum of `count` times; missing if there were none.

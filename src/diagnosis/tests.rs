@@ -88,7 +88,7 @@ fn set_exceptions(snapshot: &mut Snapshot, count: u64) {
 fn set_lock_waits(snapshot: &mut Snapshot, seconds: u64) {
     let wait_ns = seconds * 1_000_000_000;
     let method = "Shop.Orders.Price".to_owned();
-    snapshot.contention.sites = vec![ContentionSite { method, count: 9, unfinished: 0, wait_ns, longest_ns: 1 }];
+    snapshot.contention.sites = vec![ContentionSite { method, count: 9, unfinished: 0, wait_ns, longest_ns: 1, owners: Vec::new() }];
     (snapshot.contention.count, snapshot.contention.wait_ns) = (9, wait_ns);
 }
 

@@ -1,5 +1,7 @@
 //! `gc`, `exceptions` and the other analysis commands, on files and on processes.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::requests::serve;
@@ -48,6 +50,31 @@ fn file_and_live_analysis_agree() {
             assert!(output.stdout.starts_with("recorded 0:0"), "{runtime}: {name}: {}", output.stdout);
         }
         assert!(program.is_alive() && program.answers());
+    });
+}
+
+/// In a convoy, each thread both holds the lock and waits for it.
+#[test]
+fn contention_has_the_threads_that_hold_the_lock() {
+    runtimes::each(runtimes::since(8, runtimes::with("known")), |runtime| {
+        let (mut program, place) = (runtime.program("known").start(), folder());
+        let file = place.path().join("a.nettrace");
+        let recording = trace::start(&program, &file, &["--profile", "contention"]);
+        program.carry_out("convoy 3 500");
+        recording.interrupt();
+        let path = file.to_str().unwrap();
+        let events = Invocation::new(["export", path, "--format", "csv", "-o", "-"]).run().stdout;
+        let starts = events.lines().filter(|line| line.contains(",ContentionStart,"));
+        let waiting: BTreeSet<_> = starts.map(|line| line.split(',').nth(2).unwrap().to_owned()).collect();
+        let found = Invocation::new(["contention", path, "--json"]).run().json();
+        let rows = found["rows"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["method"].to_string().contains("Convoy")).unwrap_or_else(|| panic!("{runtime}: {found:#}"));
+        let owners = row["owner_threads"].as_object().unwrap();
+        assert!(owners.len() >= 2 && owners.keys().all(|thread| waiting.contains(thread)), "{runtime}: {waiting:?} {row:#}");
+        let waits = owners.values().map(|waits| waits.as_u64().unwrap()).sum::<u64>();
+        assert!(waits > 0 && waits <= row["count"].as_u64().unwrap(), "{runtime}: {row:#}");
+        let text = Invocation::new(["contention", path]).run().stdout;
+        assert!(text.contains("OWNER THREADS"), "{runtime}: {text}");
     });
 }
 

@@ -32,7 +32,7 @@ pub struct ContentionStart {
     pub native: bool,
     /// Lock ID (version 2, .NET 8).
     pub lock: Option<u64>,
-    /// Managed ID of the thread that holds the lock, 0 if unknown (version 2).
+    /// Operating system ID of the thread that holds the lock, 0 if unknown (version 2).
     pub owner: Option<u64>,
 }
 
