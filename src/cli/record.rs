@@ -323,7 +323,13 @@ fn report(recording: &Recording, exported: Option<PathBuf>, session_id: String, 
     }
     let whole = if outcome.complete { "complete" } else { "NOT complete" };
     let (elapsed, bytes, events) = (Stopwatch(recording.elapsed), Bytes(recording.bytes), Counted(recording.events, "event"));
-    print::message(format_args!("{bytes}, {events:#}, {} dropped in {elapsed}; {whole}", recording.dropped));
+    // Other reasons are obvious, or have a message of their own.
+    let why = match outcome.stopped_by {
+        StoppedBy::Event => "; stop event received",
+        StoppedBy::Size => "; size limit reached",
+        _ => "",
+    };
+    print::message(format_args!("{bytes}, {events:#}, {} dropped in {elapsed}; {whole}{why}", recording.dropped));
     if let Some(samples) = recording.cpu_samples {
         print::message(format_args!("{:#} of the kernel as well", Counted(samples, "CPU sample")));
     }

@@ -55,6 +55,21 @@ fn documented_command_lines_work() {
 }
 
 #[test]
+fn stopping_event_ends_the_recording() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let (mut program, place) = (runtime.program("known").start(), folder());
+        let filter = "--stopping-event-provider-name Microsoft-Windows-DotNETRuntime --stopping-event-event-name GC/Start \
+                      --stopping-event-payload-filter Depth:2";
+        let line = format!("trace collect -p {} --clrevents gc {filter} -o a.nettrace --duration 01:00:00", program.pid());
+        let running = Invocation::new(line.split_whitespace()).current_dir(place.path()).start();
+        running.wait_for_stderr("recording ");
+        program.carry_out("collect 1 2");
+        let output = running.wait();
+        assert!(output.code == 0 && output.stderr.ends_with("complete; stop event received\n"), "{runtime}: {}", output.stderr);
+    });
+}
+
+#[test]
 fn suspended_process_is_resumed_once_session_is_open() {
     runtimes::each(runtimes::since(5, runtimes::with("known")), |runtime| {
         let (program, place) = (runtime.program("known").env("DOTNET_DefaultDiagnosticPortSuspend", "1").start(), folder());
