@@ -1,6 +1,6 @@
 //! Counts the events of a stream by kind, and losses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use foldhash::{HashMap, HashSet};
@@ -156,6 +156,11 @@ impl Throughput {
             duration_ns: duration.unwrap_or(0).unsigned_abs(),
             ..self.totals
         }
+    }
+
+    /// Returns the providers of the events.
+    pub fn providers(&self) -> BTreeSet<String> {
+        self.kinds.iter().filter(|kind| kind.count > 0).map(|kind| kind.provider.clone()).collect()
     }
 
     /// Returns the event counts, sorted by provider, event ID and name. Versions of an event are combined.

@@ -125,7 +125,10 @@ impl RecordCommand {
     pub(super) async fn follow(&self, recorder: Recorder, interrupts: &mut Interrupts) -> Result<RecordResult, Failure> {
         let session_id = format!("{:#x}", recorder.session().0);
         let interrupted = show_until_finished(&recorder, self.options.duration, interrupts).await;
-        let recording = recorder.finished().await;
+        let mut recording = recorder.finished().await;
+        let notes = recording.notes_on_providers(&self.options.providers);
+        notes.iter().for_each(print::message);
+        recording.notes.extend(notes);
         let (exported, export_failure) = match self.export(&recording, interrupts).await {
             Ok(exported) => (exported, None),
             Err(failure) => (None, Some(failure)),

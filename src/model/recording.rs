@@ -1,5 +1,6 @@
 //! A recording: one trace session of one process, written to a file.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -58,6 +59,8 @@ pub struct Recording {
     pub cpu_file: Option<PathBuf>,
     /// Number of kernel samples in the file of the recording, once it is complete.
     pub cpu_samples: Option<u64>,
+    /// Providers of the recorded events, at the end; `None` if they are not known.
+    pub providers: Option<Arc<BTreeSet<String>>>,
     /// Analysis so far; `None` before the first, and if the recording is not analyzed.
     pub analysis: Option<Arc<RecordingAnalysis>>,
 }
@@ -71,6 +74,17 @@ impl Recording {
     /// Returns the initial state.
     pub fn starting(id: RecordingId, key: ProcessKey, name: SafeText, what: Vec<String>, file: PathBuf) -> Self {
         Self { id, key, name, file, what, ..Self::default() }
+    }
+
+    /// Returns a sentence for each specified provider, `NAME[:..]`, without any recorded event.
+    pub fn notes_on_providers(&self, specified: &[String]) -> Vec<String> {
+        let Some(providers) = &self.providers else { return Vec::new() };
+        let names = specified.iter().map(|provider| provider.split(':').next().unwrap_or(provider).trim());
+        let silent = names.filter(|name| !providers.iter().any(|recorded| recorded.eq_ignore_ascii_case(name)));
+        let note = |name: &str| {
+            format!("no event of {name} was recorded: the process has no such provider, or it wrote none with these keywords and level")
+        };
+        silent.map(note).collect()
     }
 
     /// Returns whether a file was written without any event or CPU sample.

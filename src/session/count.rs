@@ -198,9 +198,12 @@ impl Counter {
                 progress.dropped.store(totals.dropped, Ordering::Relaxed);
             };
             if !counting.analyzed {
-                return source.drain((Throughput::default(), side), |(tally, side), _over| {
+                return source.drain((Throughput::default(), side), |(tally, side), over| {
                     count(tally);
                     side.publish();
+                    if over {
+                        progress.providers.put(tally.providers());
+                    }
                 });
             }
             let mut snapshots = LiveSnapshots::default();
@@ -226,6 +229,7 @@ impl Counter {
                     used.1 = is_flight.then_some(filter);
                 }
                 if over {
+                    progress.providers.put(live.throughput().providers());
                     live.apply_cpu_times();
                     let (symbols, filter) = std::mem::take(&mut used);
                     symbols.into_iter().for_each(|symbols| progress.names.put_back(symbols));

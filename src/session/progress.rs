@@ -1,5 +1,6 @@
 //! State shared by the threads of a running recording.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -17,6 +18,8 @@ pub(super) struct Progress {
     pub(super) dropped: AtomicU64,
     /// Latest analysis, if the stream is analyzed.
     pub(super) analysis: watch::Sender<Option<Arc<RecordingAnalysis>>>,
+    /// Providers of all events, at the end of the stream.
+    pub(super) providers: Slot<BTreeSet<String>>,
     /// Method names from another session.
     pub(super) names: Slot<Symbols>,
     /// CPU times of the threads, and when they were read, in nanoseconds of CLOCK_MONOTONIC.

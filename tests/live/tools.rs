@@ -54,6 +54,24 @@ fn documented_command_lines_work() {
     });
 }
 
+/// A name that is misspelled is not noticed by the runtime.
+#[test]
+fn providers_without_events_are_reported() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let (mut program, place) = (runtime.program("known").start(), folder());
+        let line = format!("trace {} --provider DnTop-Known --provider DnTop-Unknown:0x1:5 -o a.nettrace --json", program.pid());
+        let running = Invocation::new(line.split(' ')).current_dir(place.path()).start();
+        running.wait_for_stderr("recording ");
+        program.carry_out("flood 10");
+        let output = running.interrupt();
+        let notes = serde_json::from_str::<serde_json::Value>(&output.stdout).unwrap()["notes"].clone();
+        let notes: Vec<_> =
+            notes.as_array().unwrap().iter().filter_map(|note| note.as_str().filter(|note| note.starts_with("no event of "))).collect();
+        assert!(notes.len() == 1 && notes[0].starts_with("no event of DnTop-Unknown was recorded"), "{runtime}: {notes:?}");
+        assert!(output.stderr.contains(notes[0]), "{runtime}: {}", output.stderr);
+    });
+}
+
 #[test]
 fn stopping_event_ends_the_recording() {
     runtimes::each(runtimes::with("known"), |runtime| {

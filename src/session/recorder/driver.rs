@@ -393,7 +393,7 @@ impl Driver {
         let trouble = outcome.trouble.as_ref().map_or_else(String::new, |trouble| format!(": {trouble}"));
         let path = outcome.file.as_ref().unwrap_or(file).display();
         log::note(format_args!("recording of process {} {end}, {} bytes, {path}{trouble}", key.pid, totals.bytes));
-        self.recording.phase = Phase::Done(outcome);
+        (self.recording.providers, self.recording.phase) = (self.progress.providers.take().map(Arc::new), Phase::Done(outcome));
         self.publish(Instant::now(), totals);
     }
 }
