@@ -1,6 +1,6 @@
 //! Detects a specific event in a stream.
 
-use super::event_text::describe;
+use super::event_text::{Described, describe};
 use crate::clr::{Condition, Trigger};
 use crate::nettrace::{Event, Metadata, Sink, TraceHeader};
 
@@ -14,7 +14,7 @@ pub struct EventTrigger {
     pointer_size: u8,
     /// Whether events of a kind are examined, by metadata index.
     selected: Vec<bool>,
-    triggered: bool,
+    found: Option<Described>,
 }
 
 impl EventTrigger {
@@ -24,12 +24,17 @@ impl EventTrigger {
             Some(Condition::Text(text)) => Some([text.encode_utf16().flat_map(u16::to_le_bytes).collect(), text.as_bytes().to_vec()]),
             _ => None,
         };
-        Self { trigger, needles, pointer_size: TraceHeader::default().pointer_size, selected: vec![false], triggered: false }
+        Self { trigger, needles, pointer_size: TraceHeader::default().pointer_size, selected: vec![false], found: None }
     }
 
     /// Returns whether the event has occurred.
     pub fn is_triggered(&self) -> bool {
-        self.triggered
+        self.found.is_some()
+    }
+
+    /// Returns the fields of its first occurrence.
+    pub fn found(&self) -> Option<&Described> {
+        self.found.as_ref()
     }
 
     fn matches(&self, event: &Event<'_>) -> bool {
@@ -67,8 +72,8 @@ impl Sink for EventTrigger {
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
-        if self.selected.get(event.metadata.index as usize) == Some(&true) {
-            self.triggered |= self.matches(event);
+        if self.selected.get(event.metadata.index as usize) == Some(&true) && self.found.is_none() && self.matches(event) {
+            self.found = Some(describe(event, self.pointer_size));
         }
     }
 }

@@ -11,12 +11,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::PossibleValue;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 
 use super::config::Settings;
 use crate::app::{AutoWatch, Columns, Sort};
 use crate::ipc::{DumpKind, PerfMapKind};
-use crate::model::{Condition, TraceFormat};
+use crate::model::{Conditions, TraceFormat};
 use crate::session::RESUME_ORPHANS;
 use crate::ui::Theme;
 
@@ -293,9 +293,18 @@ pub(super) struct Target {
 
 #[derive(Debug, Args)]
 pub(super) struct When {
-    /// Wait until this is true: NAME>VALUE or NAME<VALUE, for TIME if it must last, such as "cpu>80 for 10s" or memory>2GB; NAME is cpu (percent of a core), memory, threads, open-files or a counter
-    #[arg(long, value_name = "CONDITION", value_parser = Condition::parse)]
-    pub(super) when: Option<Condition>,
+    /// Wait until this is true: NAME>VALUE (or <, >=, <=), for TIME if it must last, such as "cpu>80 for 10s" or memory>2GB; NAME is cpu (percent of a core), memory, threads, open-files or a counter; or until an event occurs: exception, exception:TEXT or PROVIDER/EVENT; any of several: "cpu>80 or memory>2GB"
+    #[arg(long, value_name = "CONDITION", value_parser = Conditions::parse)]
+    pub(super) when: Option<Conditions>,
+    /// Wait until the target exists
+    #[arg(long)]
+    pub(super) wait: bool,
+    /// Do it N times, each time once the condition is met again
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(1..))]
+    pub(super) times: u32,
+    /// Pause between two times
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time)]
+    pub(super) pause: Duration,
 }
 
 #[derive(Debug, Args)]

@@ -24,7 +24,7 @@ struct DumpDocument {
     duration_ms: u64,
 }
 
-pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Failure> {
+pub(super) async fn dump(host: &Host, arguments: &args::Dump) -> Result<Exit, Failure> {
     if let Some(path) = &arguments.output_path {
         check_file_name(path, "dmp").map_err(Failure::usage)?;
     }
@@ -34,13 +34,13 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
         let exit = if let DumpError::Exchange { error, .. } = &error { exit_code(error) } else { Exit::Failed };
         Failure::new(exit, error)
     };
-    let mut request = dump_request(host, &process, &arguments)?;
+    let mut request = dump_request(host, &process, arguments)?;
     let mut checked = session::check_dump(&client, &process, &request).await.map_err(failure)?;
     if arguments.when.when.is_some() {
         when::wait(&process, &client, &arguments.when).await?;
         // By now it may use more memory, and the default name has the time.
         process.usage = usage_now(host, &arguments.target.target, &process).await.unwrap_or(process.usage);
-        request = dump_request(host, &process, &arguments)?;
+        request = dump_request(host, &process, arguments)?;
         checked = session::check_dump(&client, &process, &request).await.map_err(failure)?;
     }
     if let Some(warning) = checked.warning {
@@ -80,7 +80,12 @@ fn dump_request(host: &Host, process: &Process, arguments: &args::Dump) -> Resul
     let given = arguments.output_path.as_ref().map(|path| target_path(process, path)).transpose()?;
     let is_folder = |path: &TargetPath| reachable_path(process, Path::new(path.as_str())).is_dir();
     let path = match given {
-        Some(path) if !is_folder(&path) => path,
+        Some(path) if !is_folder(&path) => {
+            if arguments.when.times > 1 {
+                return Err(Failure::usage("--times writes several files: the output must be a folder"));
+            }
+            path
+        }
         folder => {
             let mut first = default_dump_path(process, &host.settings.output_name, session::file_stamp());
             if let (Some(folder), Some(name)) = (&folder, first.file_name()) {

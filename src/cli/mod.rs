@@ -57,7 +57,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use self::analyses::Analysis;
 use self::args::perfetto::{Perfetto, PerfettoCommand};
-use self::args::{Analyze, Arguments, Command, Dashboard, Inspect};
+use self::args::{Analyze, Arguments, Command, Dashboard, Inspect, When};
 use self::config::CommandLine;
 use self::exit::{Exit, Failure};
 use self::host::Host;
@@ -106,8 +106,10 @@ fn run() -> Result<Exit, Failure> {
         Command::Open { files } => dashboard::open(&files, options),
         Command::Salvage(salvage) => on_processes(options, async |host| salvage::run(host, &salvage).await),
         Command::Counters(counters) => on_processes(options, async |host| counters::run(host, counters).await),
-        Command::Cpu(cpu) => on_processes(options, async |host| cpu::run(host, &cpu).await),
-        Command::Stacks(arguments) => on_processes(options, async |host| stacks::run(host, &arguments).await),
+        Command::Cpu(cpu) => on_target(options, &cpu.target.target, &cpu.when, async |host| cpu::run(host, &cpu).await),
+        Command::Stacks(arguments) => {
+            on_target(options, &arguments.target.target, &arguments.when, async |host| stacks::run(host, &arguments).await)
+        }
         Command::Gc(arguments) => analyze(Analysis::Gc, &arguments),
         Command::Exceptions(arguments) => analyze(Analysis::Exceptions, &arguments),
         Command::Allocations(arguments) => analyze(Analysis::Allocations, &arguments),
@@ -116,8 +118,8 @@ fn run() -> Result<Exit, Failure> {
         Command::Http(arguments) => analyze(Analysis::Http, &arguments),
         Command::Logs(arguments) => analyze(Analysis::Logs, &arguments),
         Command::Events(arguments) => analyze(Analysis::Events, &arguments),
-        Command::Slow(arguments) => on_processes(options, async |host| slow::run(host, &arguments).await),
-        Command::Heap(heap) => on_processes(options, async |host| heap::run(host, &heap).await),
+        Command::Slow(arguments) => on_target(options, &arguments.source, &arguments.when, async |host| slow::run(host, &arguments).await),
+        Command::Heap(heap) => on_target(options, &heap.source, &heap.when, async |host| heap::run(host, &heap).await),
         Command::Profiles(output) => profiles::run(output.json),
         Command::Doctor(output) => on_processes(options, async |host| doctor::run(host, output.json).await),
         Command::Ps(output) => on_processes(options, async |host| ps::ps(host, output.json).await),
@@ -125,7 +127,7 @@ fn run() -> Result<Exit, Failure> {
         Command::Env { target, reveal, output } => {
             on_processes(options, async |host| env::run(host, &target.target, reveal, output.json).await)
         }
-        Command::Trace(trace) => on_processes(options, async |host| trace::run(host, trace).await),
+        Command::Trace(trace) => on_target(options, &trace.target.target, &trace.when, async |host| trace::run(host, &trace).await),
         Command::Run(run) => complete(&runtime()?, Box::pin(run::run(run, &options.settings))),
         Command::Resume(target) => on_processes(options, async |host| control::resume(host, &target.target).await),
         Command::SetEnv { target, assignment, unset } => {
@@ -135,7 +137,7 @@ fn run() -> Result<Exit, Failure> {
             on_processes(options, async |host| control::startup_hook(host, &target.target, &path).await)
         }
         Command::Profiler(profiler) => on_processes(options, async |host| control::profiler(host, profiler).await),
-        Command::Dump(dump) => on_processes(options, async |host| dump::dump(host, dump).await),
+        Command::Dump(dump) => on_target(options, &dump.target.target, &dump.when, async |host| dump::dump(host, &dump).await),
         Command::Perfmap { target, switch, kind, output } => {
             on_processes(options, async |host| dump::perf_map(host, &target.target, switch, kind, output.json).await)
         }
@@ -202,6 +204,16 @@ fn on_processes(options: &Dashboard, command: impl AsyncFnOnce(&Host) -> Result<
     let _inside = runtime.enter();
     let host = Host::new(options)?;
     complete(&runtime, Box::pin(command(&host)))
+}
+
+/// Runs a command on a target, once it exists and as often as requested.
+fn on_target(
+    options: &Dashboard,
+    target: &str,
+    when: &When,
+    command: impl AsyncFn(&Host) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
+    on_processes(options, async |host| when::repeat(host, target, when, || Box::pin(command(host))).await)
 }
 
 /// A command under way. One type for all commands makes the binary smaller.

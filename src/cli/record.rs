@@ -79,8 +79,8 @@ pub(super) struct RecordCommand {
 
 impl RecordCommand {
     /// Checks the options, and prints warnings about events that would not be recorded.
-    pub(super) fn new(options: args::Record, settings: &Settings) -> Result<Self, Failure> {
-        let given = trace_options(&options);
+    pub(super) fn new(options: &args::Record, settings: &Settings) -> Result<Self, Failure> {
+        let given = trace_options(options);
         let selected = given.select().map_err(Failure::usage)?;
         selected.warnings.iter().for_each(print::message);
         if given.block {

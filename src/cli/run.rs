@@ -19,7 +19,7 @@ pub(super) async fn run(arguments: args::Run, settings: &Settings) -> Result<Exi
         (true, false) => ChildOutput::Inherited,
         (true, true) => ChildOutput::Stderr,
     };
-    let record_command = RecordCommand::new(arguments.record, settings)?;
+    let record_command = RecordCommand::new(&arguments.record, settings)?;
     let mut interrupts = interrupt::listen()?;
     let mut launch = Launch::start(&arguments.command, output, Orphans::Resume).map_err(anyhow::Error::from)?;
     let path = Path::new(arguments.command.first().map_or(OsStr::new(""), OsString::as_os_str));

@@ -13,11 +13,14 @@ use crate::model::{RunState, SafeText};
 use crate::session::RuntimePort;
 
 /// `trace`: records until the duration, the size, Ctrl-C or the exit of the target.
-pub(super) async fn run(host: &Host, arguments: args::Trace) -> Result<Exit, Failure> {
+pub(super) async fn run(host: &Host, arguments: &args::Trace) -> Result<Exit, Failure> {
     if !arguments.user_events.is_empty() {
         return user_events::run(host, arguments).await;
     }
-    let record_command = RecordCommand::new(arguments.record, &host.settings)?;
+    if arguments.when.times > 1 && arguments.record.output_file.is_some() {
+        return Err(Failure::usage("--times writes several files: omit --output"));
+    }
+    let record_command = RecordCommand::new(&arguments.record, &host.settings)?;
     let target = &arguments.target.target;
     if let Some(path) = target.strip_suffix(",listen") {
         if arguments.legacy || arguments.when.when.is_some() {

@@ -24,8 +24,8 @@ struct Document {
     stopped_by: &'static str,
 }
 
-pub(super) async fn run(host: &Host, arguments: args::Trace) -> Result<Exit, Failure> {
-    let options = TraceOptions { tracepoints: arguments.user_events, ..trace_options(&arguments.record) };
+pub(super) async fn run(host: &Host, arguments: &args::Trace) -> Result<Exit, Failure> {
+    let options = TraceOptions { tracepoints: arguments.user_events.clone(), ..trace_options(&arguments.record) };
     let selected = options.select().map_err(Failure::usage)?;
     selected.warnings.iter().for_each(print::message);
     let Some((events, kernel)) = options.user_events().map_err(Failure::usage)? else { return Ok(Exit::Done) };

@@ -1,33 +1,94 @@
-//! `--when`: waits for a condition on a figure of a process.
+//! Unattended captures: waits for the process (`--wait`) and for a condition (`--when`), and repeats the command (`--times`).
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use tokio::time::sleep;
 
 use super::args::When;
-use super::exit::Failure;
-use super::print;
-use super::target::display_name;
-use crate::model::Process;
+use super::exit::{Exit, Failure};
+use super::host::Host;
+use super::target::{INFO_TIMEOUT, display_name};
+use super::{RunningCommand, print, target};
+use crate::model::{Figure, Process};
+use crate::net::TargetError;
 use crate::net::client::Client;
 use crate::session::{ConditionError, wait_for_condition};
 
+/// Time between two searches for a process.
+const SEARCH_INTERVAL: Duration = Duration::from_millis(250);
+/// Number of searches in which a process may be found that does not answer yet.
+const STARTUP_TRIES: u32 = 20;
+
+/// Runs a command on a target as often as requested, once the target exists.
+pub(super) async fn repeat<'a>(host: &Host, target: &str, when: &When, command: impl Fn() -> RunningCommand<'a>) -> Result<Exit, Failure> {
+    for round in 1..=when.times {
+        // A port is there to wait.
+        if when.wait && !target.ends_with(",listen") {
+            wait_for_process(host, target).await?;
+        }
+        let exit = command().await?;
+        if exit != Exit::Done || round == when.times {
+            return Ok(exit);
+        }
+        let pause = humantime::format_duration(when.pause);
+        print::message(format_args!("{round} of {}; pausing for {pause}; Ctrl-C ends", when.times));
+        sleep(when.pause).await;
+    }
+    Ok(Exit::Done)
+}
+
+/// Waits until a process exists that the target denotes. A signal ends the program.
+async fn wait_for_process(host: &Host, target: &str) -> Result<(), Failure> {
+    let mut directory = host.directory()?;
+    let mut is_announced = false;
+    let mut tries_left = STARTUP_TRIES;
+    loop {
+        match directory.resolve(target, INFO_TIMEOUT).await {
+            // Its socket appears a moment after the process.
+            Ok(process) if !process.contact.is_attachable() && tries_left > 0 => tries_left -= 1,
+            Err(TargetError::NoName(_) | TargetError::NoSocket(_)) => {}
+            // The command reports the reason if it cannot be used.
+            _ => return Ok(()),
+        }
+        if !std::mem::replace(&mut is_announced, true) {
+            print::message(format_args!("waiting for {target}; Ctrl-C cancels"));
+        }
+        sleep(SEARCH_INTERVAL).await;
+    }
+}
+
 /// Waits until the condition of `--when`, if any, is met. A signal ends the program.
 pub(super) async fn wait(process: &Process, client: &Client, when: &When) -> Result<(), Failure> {
-    let Some(condition) = &when.when else { return Ok(()) };
-    let (name, figure) = (display_name(process), &condition.figure);
-    print::message(format_args!("waiting until {condition} is true of {name}; Ctrl-C cancels"));
-    let show = |value: Option<&str>| match value {
-        Some(value) => print::rewrite_line(format_args!("{figure}: {value}")),
+    let Some(conditions) = &when.when else { return Ok(()) };
+    let name = display_name(process);
+    print::message(format_args!("waiting for {conditions} of {name}; Ctrl-C cancels"));
+    let values: RefCell<Vec<(Figure, String)>> = RefCell::default();
+    let show = |figure: &Figure, value: Option<&str>| match value {
+        Some(value) => {
+            let mut values = values.borrow_mut();
+            values.retain(|(known, _)| known != figure);
+            values.push((figure.clone(), value.to_owned()));
+            values.sort_by_key(|(figure, _)| figure.to_string());
+            let values: Vec<_> = values.iter().map(|(figure, value)| format!("{figure}: {value}")).collect();
+            print::rewrite_line(values.join(", "));
+        }
         None => print::message(format_args!("{name} has not published {figure} yet; `dn-top counters` lists what it publishes")),
     };
-    let value = wait_for_condition(client.clone(), process.runtime.as_ref(), condition, show).await;
+    let met = wait_for_condition(client.clone(), process.runtime.as_ref(), conditions, &show).await;
     print::rewrite_line("");
-    let value = value.map_err(|error| match error {
+    let met = met.map_err(|error| match error {
         ConditionError::Request(error) => Failure::usage(error),
-        error => anyhow::anyhow!("{name}: {condition}: {error}").into(),
+        ConditionError::Provider(error) => Failure::usage(error),
+        ConditionError::Start(error) => target::start_error(error),
+        error => anyhow::anyhow!("{name}: {conditions}: {error}").into(),
     })?;
-    print::message(format_args!("{condition} is true: {value}"));
+    print::message(met);
     Ok(())
 }
 
-/// Rejects `--when` for a file.
+/// Rejects the options of a process for a file.
 pub(super) fn check_no_process(when: &When) -> Result<(), Failure> {
-    if when.when.is_some() { Err(Failure::usage("--when waits for a figure of a process; this is a file")) } else { Ok(()) }
+    let is_given = when.when.is_some() || when.wait || when.times > 1;
+    if is_given { Err(Failure::usage("--when, --wait and --times are for a process; this is a file")) } else { Ok(()) }
 }

@@ -1,10 +1,15 @@
-//! The event that stops a recording: `PROVIDER/EVENT`, `PROVIDER/EVENT:TEXT` or `PROVIDER/EVENT[FIELD=VALUE,..]`.
+//! An event to wait for: `PROVIDER/EVENT`, `PROVIDER/EVENT:TEXT`, `PROVIDER/EVENT[FIELD=VALUE,..]`, `exception` or `exception:TEXT`.
 
 use std::fmt;
 
-use super::events;
+use super::{RUNTIME_PROVIDER, events};
 
-/// A stop event: provider, event and condition.
+/// What stands for the runtime's event of a thrown exception.
+const EXCEPTION: &str = "exception";
+/// Its name.
+const EXCEPTION_THROWN: &str = "ExceptionThrown";
+
+/// An event to wait for: provider, event and condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trigger {
     provider: String,
@@ -32,14 +37,17 @@ enum EventSelector {
 
 impl Trigger {
     /// Parses `PROVIDER/EVENT`, where the event is an ID, a name or `*` for any; `PROVIDER/EVENT:TEXT`, with text that the payload must
-    /// contain; or `PROVIDER/EVENT[FIELD=VALUE,..]`, with fields that must all have the given values.
+    /// contain; or `PROVIDER/EVENT[FIELD=VALUE,..]`, with fields that must all have the given values. `exception` stands for the runtime's
+    /// `ExceptionThrown`.
     ///
     /// # Errors
     /// Returns a sentence with the expected syntax.
     pub fn parse(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "expected PROVIDER/EVENT, PROVIDER/EVENT:TEXT or PROVIDER/EVENT[FIELD=VALUE,..], such as \
-             Microsoft-Windows-DotNETRuntime/ExceptionThrown:Timeout";
-        let (provider, rest) = text.split_once('/').ok_or(EXPECTED)?;
+             Microsoft-Windows-DotNETRuntime/GCStart[Depth=2], or exception or exception:TEXT";
+        let exception = text.strip_prefix(EXCEPTION).filter(|rest| rest.is_empty() || rest.starts_with(':'));
+        let expanded = exception.map(|rest| format!("{RUNTIME_PROVIDER}/{EXCEPTION_THROWN}{rest}"));
+        let (provider, rest) = expanded.as_deref().unwrap_or(text).split_once('/').ok_or(EXPECTED)?;
         let (event, condition) = match (rest.find(['[', ':']), rest.strip_suffix(']')) {
             (Some(at), Some(whole)) if rest[at..].starts_with('[') => (&rest[..at], Condition::fields(&whole[at + 1..]).ok_or(EXPECTED)?),
             (Some(at), _) if rest[at..].starts_with(':') && at + 1 < rest.len() => {
@@ -69,6 +77,28 @@ impl Trigger {
         &self.condition
     }
 
+    /// Returns a specification of the provider, as [`parse_provider`](super::parse_provider) reads it. Only the group of events with the name
+    /// is enabled if it is one of those that are often waited for: the others would only cost time.
+    pub fn provider_spec(&self) -> String {
+        const GROUPS: [(&str, &str); 4] =
+            [("exception", "exception"), ("gc", "gc"), ("contention", "contention"), ("threadpool", "threading")];
+        if !self.provider.eq_ignore_ascii_case(RUNTIME_PROVIDER) {
+            return format!("{}::verbose", self.provider);
+        }
+        let name = if let EventSelector::Name(name) = &self.event { name.to_ascii_lowercase() } else { String::new() };
+        let keyword = GROUPS.iter().find(|(begin, _)| name.starts_with(begin)).map_or("", |(_, keyword)| keyword);
+        format!("{}:{keyword}", self.provider)
+    }
+
+    /// Returns whether a text must occur in the payload.
+    pub fn has_text(&self) -> bool {
+        matches!(self.condition, Condition::Text(_))
+    }
+
+    fn is_exception(&self) -> bool {
+        self.provider == RUNTIME_PROVIDER && self.event == EventSelector::Name(EXCEPTION_THROWN.to_owned())
+    }
+
     /// Returns whether provider and event match, regardless of the payload. Names are compared case-insensitively; `name` may be empty if the
     /// stream has none. `Request/Start`, the form of TraceEvent, is also the event `RequestStart`.
     pub fn matches_event(&self, provider: &str, event_id: u32, name: &str) -> bool {
@@ -93,11 +123,12 @@ impl Condition {
 /// Formats the trigger as [`Trigger::parse`] accepts it.
 impl fmt::Display for Trigger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/", self.provider)?;
+        let provider = &self.provider;
         match &self.event {
-            EventSelector::Any => f.write_str("*")?,
-            EventSelector::Id(id) => write!(f, "{id}")?,
-            EventSelector::Name(name) => f.write_str(name)?,
+            _ if self.is_exception() => f.write_str(EXCEPTION)?,
+            EventSelector::Any => write!(f, "{provider}/*")?,
+            EventSelector::Id(id) => write!(f, "{provider}/{id}")?,
+            EventSelector::Name(name) => write!(f, "{provider}/{name}")?,
         }
         match &self.condition {
             Condition::Always => Ok(()),
@@ -116,19 +147,38 @@ mod tests {
 
     #[test]
     fn triggers_round_trip() {
-        for text in [
-            "P/80",
-            "Microsoft-Windows-DotNETRuntime/ExceptionThrown:a: b",
-            "P/Request/Start",
-            "P/Stop:x",
-            "P/Stop:[a]",
-            "P/GCEnd[Depth=2,Count=]",
-            "P/*",
-        ] {
+        for text in ["P/80", "P/ExceptionThrown:a: b", "P/Request/Start", "P/Stop:x", "P/Stop:[a]", "P/GCEnd[Depth=2,Count=]", "P/*"] {
             assert_eq!(Trigger::parse(text).unwrap().to_string(), text);
         }
         for wrong in ["", "P", "P/", "/80", "P/80:", " / ", "P/80[", "P/80[]", "P/80[a]", "P/80[=1]", "P/80[a=1]b", "P/[a=1]"] {
             assert!(Trigger::parse(wrong).unwrap_err().starts_with("expected PROVIDER/EVENT"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn exception_stands_for_its_event() {
+        for (text, expected) in [
+            ("Microsoft-Windows-DotNETRuntime/ExceptionThrown:a: b", "exception:a: b"),
+            ("exception:[a]", "exception:[a]"),
+            ("exception", "exception"),
+        ] {
+            assert_eq!(Trigger::parse(text).unwrap().to_string(), expected);
+            assert_eq!(Trigger::parse(text), Trigger::parse(expected));
+        }
+    }
+
+    #[test]
+    fn provider_of_an_event_is_enabled_as_far_as_needed() {
+        for (text, expected) in [
+            ("exception:a", "Microsoft-Windows-DotNETRuntime:exception"),
+            ("Microsoft-Windows-DotNETRuntime/GCStart[Depth=2]", "Microsoft-Windows-DotNETRuntime:gc"),
+            ("Microsoft-Windows-DotNETRuntime/ThreadPoolWorkerThreadStart", "Microsoft-Windows-DotNETRuntime:threading"),
+            ("Microsoft-Windows-DotNETRuntime/80", "Microsoft-Windows-DotNETRuntime:"),
+            ("My-Source/GCStart", "My-Source::verbose"),
+        ] {
+            let spec = Trigger::parse(text).unwrap().provider_spec();
+            assert_eq!(spec, expected);
+            assert!(crate::clr::parse_provider(&spec).is_ok(), "{spec}");
         }
     }
 

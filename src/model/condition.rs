@@ -1,154 +1,72 @@
-//! A condition on a figure of a process: `cpu>80 for 10s`, `memory>2GB`, `gc-heap-size>500MB`.
+//! What dn-top waits for in a process.
 
 use std::fmt;
-use std::time::Duration;
 
-use super::{Bytes, Number, format_size, parse_size};
+use super::threshold::Threshold;
+use crate::clr::Trigger;
 
-/// The provider of counters that are given without one.
-const RUNTIME: &str = "System.Runtime";
-const EXPECTED: &str = "expected NAME>VALUE or NAME<VALUE, with \" for TIME\" if it must last, such as \"cpu>80 for 10s\", memory>2GB or \
-     exception-count>100; NAME is cpu, memory, threads, open-files or a counter";
+const OR: &str = " or ";
 
-/// Whether a figure of a process is above or below a value.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Condition {
-    /// The figure to read.
-    pub figure: Figure,
-    is_above: bool,
-    limit: Limit,
-    /// How long every reading must be above or below it.
-    pub lasting: Duration,
-}
-
-/// The number of the condition is finite.
-impl Eq for Condition {}
-
-/// A figure of a process.
+/// Conditions of which one must be met.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Figure {
-    /// CPU time in percent of one core, since the previous reading.
-    Cpu,
-    /// Resident memory in bytes.
-    Memory,
-    /// Number of threads.
-    Threads,
-    /// Number of open file descriptors.
-    OpenFiles,
-    /// A counter or an instrument of a meter: the value of a gauge, the change of a counter per second, the highest quantile of a histogram.
-    Counter {
-        /// The provider or meter.
-        provider: String,
-        /// The counter.
-        name: String,
-    },
+pub struct Conditions(Vec<Condition>);
+
+/// A condition on a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// A figure has reached a value.
+    Threshold(Threshold),
+    /// An event has occurred.
+    Event(Trigger),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Limit {
-    /// In the unit of the figure.
-    Number(f64),
-    /// In bytes.
-    Size(u64),
-}
-
-impl Condition {
-    /// Parses `[PROVIDER/]NAME>VALUE` or `[PROVIDER/]NAME<VALUE`, followed by ` for TIME` if the condition must last.
+impl Conditions {
+    /// Parses conditions, separated by ` or `. What is not a condition of its own belongs to the text of the event before it.
     ///
     /// # Errors
     /// Returns a sentence with the expected syntax.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let (condition, lasting) = match text.split_once(" for ") {
-            Some((condition, time)) => (condition, humantime::parse_duration(time.trim()).map_err(|error| error.to_string())?),
-            None => (text, Duration::ZERO),
-        };
-        let at = condition.find(['>', '<']).ok_or(EXPECTED)?;
-        let (name, value) = (condition[..at].trim(), condition[at + 1..].trim());
-        let number = value.strip_suffix('%').unwrap_or(value).trim_end().parse().ok().filter(|number: &f64| number.is_finite());
-        let limit = match number {
-            Some(number) => Limit::Number(number),
-            None => Limit::Size(parse_size(value).map_err(|_| EXPECTED)?),
-        };
-        let figure = match name {
-            "cpu" => Figure::Cpu,
-            "memory" => Figure::Memory,
-            "threads" => Figure::Threads,
-            "open-files" => Figure::OpenFiles,
-            _ => {
-                let (provider, name) = name.rsplit_once('/').unwrap_or((RUNTIME, name));
-                // Both are part of a list of counters in the request.
-                if [provider, name].iter().any(|name| name.is_empty() || name.contains(['[', ']', ',', ' ', '*'])) {
-                    return Err(EXPECTED.to_owned());
+        let mut conditions: Vec<Condition> = Vec::new();
+        for part in text.split(OR) {
+            match (Condition::parse(part.trim()), conditions.last_mut()) {
+                (Ok(condition), _) => conditions.push(condition),
+                (Err(_), Some(Condition::Event(trigger))) if trigger.has_text() => {
+                    *trigger = Trigger::parse(&format!("{trigger}{OR}{part}"))?;
                 }
-                Figure::Counter { provider: provider.to_owned(), name: name.to_owned() }
+                (Err(wrong), _) => return Err(wrong),
             }
-        };
-        let has_no_size = matches!(figure, Figure::Cpu | Figure::Threads | Figure::OpenFiles);
-        if has_no_size && matches!(limit, Limit::Size(_)) {
-            return Err(format!("{name} is a number, not a size"));
         }
-        Ok(Self { figure, is_above: condition[at..].starts_with('>'), limit, lasting })
+        Ok(Self(conditions))
     }
 
-    /// Returns whether a value in this unit meets the condition; `None` if the condition has a size, and this is not a unit of sizes.
-    pub fn is_met(&self, value: f64, unit: &str) -> Option<bool> {
-        let (value, limit) = match self.limit {
-            Limit::Number(limit) => (value, limit),
-            Limit::Size(limit) => (value * bytes_of(unit)?, limit as f64),
-        };
-        Some(if self.is_above { value > limit } else { value < limit })
+    /// Returns the conditions.
+    pub fn iter(&self) -> impl Iterator<Item = &Condition> {
+        self.0.iter()
     }
 }
 
-/// Returns the number of bytes in a unit of a counter: EventCounters have `MB` and `B`, meters `By` (OpenTelemetry).
-fn bytes_of(unit: &str) -> Option<f64> {
-    match unit {
-        "B" | "By" | "bytes" => Some(1.0),
-        "KB" | "kB" => Some(1e3),
-        "MB" => Some(1e6),
-        "GB" => Some(1e9),
-        _ => None,
+impl Condition {
+    fn parse(text: &str) -> Result<Self, String> {
+        let threshold = Threshold::parse(text).map(Self::Threshold);
+        threshold.or_else(|wrong| Trigger::parse(text).map(Self::Event).map_err(|_| wrong))
     }
 }
 
-/// Formats the condition as [`Condition::parse`] accepts it.
+impl fmt::Display for Conditions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, condition) in self.0.iter().enumerate() {
+            f.write_str(if index > 0 { OR } else { "" })?;
+            condition.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = if self.is_above { '>' } else { '<' };
-        match self.limit {
-            Limit::Number(number) => write!(f, "{}{sign}{number}", self.figure)?,
-            Limit::Size(bytes) => {
-                let size = format_size(bytes);
-                // Without a unit it would be a number in the unit of the figure.
-                let unit = if size.ends_with('B') { "" } else { "B" };
-                write!(f, "{}{sign}{size}{unit}", self.figure)?;
-            }
-        }
-        if self.lasting.is_zero() { Ok(()) } else { write!(f, " for {}", humantime::format_duration(self.lasting)) }
-    }
-}
-
-impl fmt::Display for Figure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Cpu => f.write_str("cpu"),
-            Self::Memory => f.write_str("memory"),
-            Self::Threads => f.write_str("threads"),
-            Self::OpenFiles => f.write_str("open-files"),
-            Self::Counter { provider, name } if provider == RUNTIME => f.write_str(name),
-            Self::Counter { provider, name } => write!(f, "{provider}/{name}"),
-        }
-    }
-}
-
-impl Figure {
-    /// Returns a value of this figure as text; a counter has this unit.
-    pub fn text(&self, value: f64, unit: &str) -> String {
-        match self {
-            Self::Cpu => format!("{value:.0} %"),
-            Self::Memory => Bytes(value as u64).to_string(),
-            Self::Threads | Self::OpenFiles => Number(value).to_string(),
-            Self::Counter { .. } => format!("{} {unit}", Number(value)).trim_end().to_owned(),
+            Self::Threshold(threshold) => threshold.fmt(f),
+            Self::Event(trigger) => trigger.fmt(f),
         }
     }
 }
@@ -164,16 +82,29 @@ mod tests {
             ("cpu > 80% for 10s", "cpu>80 for 10s"),
             ("memory>2GB for 1m 30s", "memory>2GB for 1m 30s"),
             ("memory<1000", "memory<1000"),
-            ("memory<999B", "memory<999B"),
-            ("threads>500", "threads>500"),
+            ("memory<=999B", "memory<=999B"),
+            ("threads>=500", "threads>=500"),
             ("open-files>900", "open-files>900"),
             ("gc-heap-size>500MB", "gc-heap-size>500MB"),
             ("System.Runtime/exception-count>0.5", "exception-count>0.5"),
             ("Microsoft.AspNetCore.Hosting/current-requests<1 for 1s", "Microsoft.AspNetCore.Hosting/current-requests<1 for 1s"),
+            (
+                "dotnet.gc.last_collection.heap.size[gc.heap.generation=loh]>1MB",
+                "dotnet.gc.last_collection.heap.size[gc.heap.generation=loh]>1MB",
+            ),
+            ("P/n[a=x>y, b=2] > 3", "P/n[a=x>y,b=2]>3"),
+            ("exception", "exception"),
+            ("exception:List<int> > 3", "exception:List<int> > 3"),
+            ("Microsoft-Windows-DotNETRuntime/GCStart[Depth=2]", "Microsoft-Windows-DotNETRuntime/GCStart[Depth=2]"),
+            ("My-Source/Request/Start", "My-Source/Request/Start"),
+            ("My-Source/Request[Path=a>b]", "My-Source/Request[Path=a>b]"),
+            ("cpu>80 for 10s or memory>2GB or exception:Timeout", "cpu>80 for 10s or memory>2GB or exception:Timeout"),
+            ("exception:refused or reset or cpu>80", "exception:refused or reset or cpu>80"),
         ] {
-            assert_eq!(Condition::parse(text).unwrap().to_string(), shown);
-            assert_eq!(Condition::parse(shown).unwrap(), Condition::parse(text).unwrap());
+            assert_eq!(Conditions::parse(text).as_ref().map(Conditions::to_string).as_deref(), Ok(shown));
+            assert_eq!(Conditions::parse(shown), Conditions::parse(text));
         }
+        assert_eq!(Conditions::parse("exception:refused or reset or cpu>80").unwrap().iter().count(), 2);
         for wrong in [
             "",
             "cpu",
@@ -186,34 +117,25 @@ mod tests {
             "cpu>80 for ever",
             "cpu=80",
             "cpu>>80",
-            "cpu>=80",
+            "cpu=>80",
             "cpu>2GB",
+            "cpu[a=1]>2",
             "a/>1",
             "/a>1",
             "a b>1",
             "a[b]>1",
+            "a[b=1>1",
             "a,b>1",
             "a/b*>1",
+            "exceptions",
+            "exception:",
+            "exception for 10s",
+            "cpu>80 or",
+            "cpu>80 or memory",
+            "P/E or memory",
+            "or cpu>80",
         ] {
-            assert!(Condition::parse(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn values_are_compared_in_the_unit_of_the_limit() {
-        for (text, value, unit, expected) in [
-            ("cpu>80", 80.0, "", Some(false)),
-            ("cpu>80", 80.1, "", Some(true)),
-            ("cpu<80", 80.0, "", Some(false)),
-            ("cpu<80", 79.9, "", Some(true)),
-            ("memory>1GB", 1e9, "B", Some(false)),
-            ("memory>1GB", 1.1e9, "B", Some(true)),
-            ("gc-heap-size>500MB", 501.0, "MB", Some(true)),
-            ("gc-heap-size>500", 501.0, "MB", Some(true)),
-            ("gc-heap-size>500MB", 501.0, "By", Some(false)),
-            ("gc-heap-size>500MB", 501.0, "%", None),
-        ] {
-            assert_eq!(Condition::parse(text).unwrap().is_met(value, unit), expected, "{text} {value} {unit}");
+            assert!(Conditions::parse(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -23,6 +23,7 @@ mod secret_pattern;
 mod size;
 mod target_paths;
 mod text;
+mod threshold;
 mod trace_file;
 mod trace_format;
 mod trace_options;
@@ -32,7 +33,7 @@ mod variable;
 pub use capability::Capability;
 pub use check::{Check, Grade, Obstacle};
 pub use comparison::{Amount, Change};
-pub use condition::{Condition, Figure};
+pub use condition::{Condition, Conditions};
 pub use cpu::{CpuThread, CpuTime};
 pub use cpu_use::{CpuConstraints, CpuLimit, CpuUse};
 pub use lines::newest_lines;
@@ -52,6 +53,7 @@ pub use secret_pattern::SecretPatterns;
 pub use size::{format_size, parse_size};
 pub use target_paths::{FILE_STAMP, default_dump_path, file_stem, has_own_root, reachable_path, temporary_folder};
 pub use text::{csv_field, escape_json, is_formula, is_unsafe, safe, sanitize};
+pub use threshold::{Figure, Threshold};
 pub use trace_file::{FileContents, FileKind, Span, TraceFile};
 pub use trace_format::{
     TraceFormat, check_extension, check_file_name, check_heap_file, check_not_stdout, export_stem, finished_path, is_partial_file,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::size::{format_size, parse_size};
-use super::{Condition, KernelTrace, TraceFormat, check_extension, check_not_stdout};
+use super::{Conditions, KernelTrace, TraceFormat, check_extension, check_not_stdout};
 use crate::clr::{DEFAULT_PROFILES, Selection, Trigger, parse_event_ids, parse_tracepoints, select};
 use crate::ipc::{Attempt, BufferMb, BufferMode, Capabilities, Downgrade, Rundown, SessionConfig, UserEvents};
 use crate::nettrace::RetentionLimits;
@@ -32,7 +32,7 @@ pub struct TraceOptions {
     /// Stop at this event.
     pub stop_on: Option<Trigger>,
     /// Stop once this is true.
-    pub stop_when: Option<Condition>,
+    pub stop_when: Option<Conditions>,
     /// Kernel tracepoints that receive the events instead of a file, as `NAME` or `NAME=ID,ID`.
     pub tracepoints: Vec<String>,
     /// Record the kernel's scheduling as well.
@@ -377,7 +377,7 @@ mod tests {
             separate: true,
             tracepoints: vec!["all".to_owned(), "gc=1,2".to_owned()],
             stop_on: trigger("P/Boom:it's"),
-            stop_when: Condition::parse("cpu>80 for 10s").ok(),
+            stop_when: Conditions::parse("cpu>80 for 10s").ok(),
             flight: parse_keep("5m").ok(),
             duration: Some(Duration::from_secs(90)),
             max_size: Some(64_000_000),

@@ -1,19 +1,23 @@
-//! Reads a figure of a process once a second until a condition on it is met.
+//! Waits for a condition: reads a figure of a process once a second until it reaches a value, or waits for an event.
 
-use std::future::pending;
+mod event;
+
+use std::future::{pending, poll_fn};
 use std::pin::pin;
-use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio::sync::Notify;
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::blocking::start_blocking;
 use super::counters::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection};
+use super::plan::StartError;
 use crate::analysis::CounterSnapshot;
+use crate::clr::SelectError;
 use crate::ipc::{BufferMb, InvalidRequest, RuntimeVersion};
-use crate::model::{Condition, Figure};
+use crate::model::{Condition, Conditions, Figure, Threshold};
 use crate::net::client::Client;
 
 /// Time between two readings.
@@ -32,6 +36,12 @@ pub enum ConditionError {
     /// The request is invalid.
     #[error(transparent)]
     Request(#[from] InvalidRequest),
+    /// The provider of the event cannot be enabled.
+    #[error(transparent)]
+    Provider(#[from] SelectError),
+    /// The session for the event could not be started.
+    #[error(transparent)]
+    Start(#[from] StartError),
     /// The counter has no size.
     #[error("{figure} is in {unit:?} and cannot be compared with a size: use a number")]
     NoSize {
@@ -48,18 +58,48 @@ pub enum ConditionError {
     Ended,
 }
 
-/// Waits until a condition is met on a process whose runtime has this version, and returns the value that met it, as text. Calls `show` with each
-/// value before; once with `None` if the process has not published such a counter within 5 s.
+/// Waits until one of the conditions is met on a process whose runtime has this version, and returns a sentence with the value or the event that
+/// met it. Calls `show` with each value of a figure before; with `None` if the process has not published such a counter within 5 s.
 ///
 /// # Errors
-/// [`ConditionError`].
+/// [`ConditionError`]: one of the conditions cannot be checked.
 pub async fn wait_for_condition(
     client: Client,
     version: Option<&RuntimeVersion>,
+    conditions: &Conditions,
+    show: &impl Fn(&Figure, Option<&str>),
+) -> Result<String, ConditionError> {
+    let met = |condition| Box::pin(meet(client.clone(), version, condition, show));
+    let mut waits: Vec<_> = conditions.iter().map(met).collect();
+    poll_fn(|context| waits.iter_mut().map(|wait| wait.as_mut().poll(context)).find(Poll::is_ready).unwrap_or(Poll::Pending)).await
+}
+
+async fn meet(
+    client: Client,
+    version: Option<&RuntimeVersion>,
     condition: &Condition,
+    show: &impl Fn(&Figure, Option<&str>),
+) -> Result<String, ConditionError> {
+    match condition {
+        Condition::Threshold(threshold) => {
+            let value = reach(client, version, threshold, |value| show(&threshold.figure, value)).await?;
+            Ok(format!("{condition} is true: {value}"))
+        }
+        Condition::Event(trigger) => {
+            let fields = event::occurrence(client, trigger).await?;
+            Ok(format!("{condition} occurred: {fields}"))
+        }
+    }
+}
+
+/// Waits until a figure has reached a value, which is returned as text.
+async fn reach(
+    client: Client,
+    version: Option<&RuntimeVersion>,
+    threshold: &Threshold,
     show: impl Fn(Option<&str>),
 ) -> Result<String, ConditionError> {
-    let mut monitor = Monitor::new(client, version, condition)?;
+    let mut monitor = Monitor::new(client, version, threshold)?;
     let (mut too_late, mut is_awaited) = (pin!(sleep(FIRST_VALUE_TIMEOUT)), true);
     loop {
         // Never canceled: it may be opening a session.
@@ -82,44 +122,50 @@ pub async fn wait_for_condition(
     }
 }
 
-/// Waits until a condition is met, as text; forever if there is none. Notifies `unpublished` if there is no value within 5 s.
-pub(super) async fn until_met(client: Client, condition: Option<Condition>, unpublished: Arc<Notify>) -> Result<String, ConditionError> {
-    let Some(condition) = condition else { return pending().await };
+/// Waits until one of the conditions is met, and returns a sentence about it; waits forever if there is none. Sends counters to `unpublished` if
+/// there is no value within 5 s.
+pub(super) async fn until_met(
+    client: Client,
+    conditions: Option<Conditions>,
+    unpublished: UnboundedSender<Figure>,
+) -> Result<String, ConditionError> {
+    let Some(conditions) = conditions else { return pending().await };
     // A process that was just started has not been asked for its version yet.
     let version = client.process_info().await.ok().flatten().map(|info| info.runtime_version());
-    let show = |value: Option<&str>| {
+    let show = |figure: &Figure, value: Option<&str>| {
         if value.is_none() {
-            unpublished.notify_one();
+            // The receiver may have ended.
+            let _ = unpublished.send(figure.clone());
         }
     };
-    wait_for_condition(client, version.as_ref(), &condition, show).await
+    wait_for_condition(client, version.as_ref(), &conditions, &show).await
 }
 
-/// Checks a condition. Dropping it ends its session in the process, if it has one.
+/// Checks a threshold. Dropping it ends its session in the process, if it has one.
 #[derive(Debug)]
 struct Monitor<'a> {
-    condition: &'a Condition,
+    threshold: &'a Threshold,
     client: Client,
-    /// The counters, if the condition is on one of them.
+    /// The counters, if the figure is one of them.
     counters: Option<CounterMonitor>,
     /// When to read /proc again.
     due: Instant,
     /// The CPU time at the previous reading.
     cpu: Option<(Instant, Duration)>,
-    /// Since when the condition has been met.
+    /// Since when the value has been reached.
     since: Option<Instant>,
 }
 
 impl<'a> Monitor<'a> {
-    fn new(client: Client, version: Option<&RuntimeVersion>, condition: &'a Condition) -> Result<Self, InvalidRequest> {
-        let counters = match &condition.figure {
-            Figure::Counter { provider, name } => {
+    fn new(client: Client, version: Option<&RuntimeVersion>, threshold: &'a Threshold) -> Result<Self, InvalidRequest> {
+        let counters = match &threshold.figure {
+            Figure::Counter { provider, name, .. } => {
                 let options = CounterOptions::new(CounterSelection::one(provider, name), INTERVAL, BufferMb::new(BUFFER_MB)?);
                 Some(CounterMonitor::new(client.clone(), version, options)?)
             }
             _ => None,
         };
-        Ok(Self { condition, client, counters, due: Instant::now(), cpu: None, since: None })
+        Ok(Self { threshold, client, counters, due: Instant::now(), cpu: None, since: None })
     }
 
     /// Waits for the next value of the figure. Returns it as text, and whether the condition is met, and has lasted as long as it must.
@@ -135,30 +181,32 @@ impl<'a> Monitor<'a> {
         let mut shown = values.first();
         let mut is_met = false;
         for value in &values {
-            let no_size = || ConditionError::NoSize { figure: self.condition.figure.clone(), unit: value.1.clone() };
-            if !is_met && self.condition.is_met(value.0, &value.1).ok_or_else(no_size)? {
+            let no_size = || ConditionError::NoSize { figure: self.threshold.figure.clone(), unit: value.1.clone() };
+            if !is_met && self.threshold.is_met(value.0, &value.1).ok_or_else(no_size)? {
                 (shown, is_met) = (Some(value), true);
             }
         }
         let is_met = self.has_lasted(is_met, Instant::now());
-        Ok((shown.map(|(value, unit)| self.condition.figure.text(*value, unit)), is_met))
+        Ok((shown.map(|(value, unit)| self.threshold.figure.text(*value, unit)), is_met))
     }
 
     /// Whether the condition has been met long enough, given whether it is now.
     fn has_lasted(&mut self, is_met: bool, now: Instant) -> bool {
         self.since = is_met.then(|| self.since.unwrap_or(now));
-        self.since.is_some_and(|since| now - since >= self.condition.lasting)
+        self.since.is_some_and(|since| now - since >= self.threshold.lasting)
     }
 
     /// Waits for the values of the figure with their unit. A counter has one for each combination of tags, or none yet.
     async fn values(&mut self) -> Result<Vec<(f64, String)>, ConditionError> {
-        let (Some(monitor), Figure::Counter { provider, name }) = (&mut self.counters, &self.condition.figure) else {
+        let (Some(monitor), Figure::Counter { provider, name, .. }) = (&mut self.counters, &self.threshold.figure) else {
             return self.process_value().await.map(|value| vec![value]);
         };
         loop {
             match monitor.next().await? {
                 CounterEvent::Values(snapshot) => {
-                    let is_wanted = |counter: &&CounterSnapshot| counter.group == *provider && counter.name == *name;
+                    let figure = &self.threshold.figure;
+                    let is_wanted =
+                        |counter: &&CounterSnapshot| counter.group == *provider && counter.name == *name && figure.has_tags(&counter.tags);
                     let value = |counter: &CounterSnapshot| Some((counter.history.last()?.1, counter.unit.clone()));
                     return Ok(snapshot.counters.iter().filter(is_wanted).filter_map(value).collect());
                 }
@@ -174,7 +222,7 @@ impl<'a> Monitor<'a> {
             sleep_until(self.due).await;
             let (now, client) = (Instant::now(), self.client.clone());
             self.due = now + INTERVAL;
-            let figure = &self.condition.figure;
+            let figure = &self.threshold.figure;
             // /proc can be slow. A panic in it is reported by the panic hook.
             let (cpu, resources) = start_blocking(move || (client.cpu_time(), client.resources())).await.unwrap_or_default();
             let value = match figure {
@@ -204,8 +252,9 @@ mod tests {
     #[test]
     fn condition_must_last_without_interruption() {
         let endpoint = Endpoint { key: ProcessKey { pid: 7, started: 1 }, socket: "none".into() };
-        let condition = Condition::parse("cpu>80 for 3s").unwrap();
-        let mut monitor = Monitor::new(Client::new(endpoint), None, &condition).unwrap();
+        let conditions = Conditions::parse("cpu>80 for 3s").unwrap();
+        let Some(Condition::Threshold(threshold)) = conditions.iter().next() else { panic!("not a threshold") };
+        let mut monitor = Monitor::new(Client::new(endpoint), None, threshold).unwrap();
         let begin = Instant::now();
         for (second, is_met, expected) in
             [(1, true, false), (3, true, false), (4, false, false), (5, true, false), (7, true, false), (8, true, true), (9, false, false)]

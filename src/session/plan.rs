@@ -12,7 +12,7 @@ use super::progress::Slot;
 use super::trace_session::StopLimit;
 use crate::clr::{Selection, Trigger};
 use crate::ipc::SessionConfig;
-use crate::model::{Condition, OutputName, ProcessKey, Recording, RecordingId, SafeText, Scheduling, TraceOptions};
+use crate::model::{Conditions, OutputName, ProcessKey, Recording, RecordingId, SafeText, Scheduling, TraceOptions};
 use crate::net::ExchangeError;
 use crate::net::perfetto::{PerfettoError, Sockets};
 use crate::nettrace::RetentionLimits;
@@ -47,7 +47,7 @@ pub struct Plan {
     /// Stop when this event arrives.
     pub stop_on: Option<Trigger>,
     /// Stop once this is true.
-    pub stop_when: Option<Condition>,
+    pub stop_when: Option<Conditions>,
     /// Keep only the newest part, in files next to this one, and write it to the file at the end.
     pub keep: Option<RetentionLimits>,
     /// Also record the kernel's scheduling through this tracing service, into a Perfetto trace.

@@ -1,23 +1,27 @@
-//! `--when` and `--stop-when`: dn-top acts once a figure of a process has reached a value.
+//! `--when` and `--stop-when`: dn-top acts once a figure of a process has reached a value, or an event has occurred; `--times` and `--wait`.
 
 use std::time::Duration;
 
 use serde_json::json;
 
 use crate::support::runtimes;
-use crate::support::{Invocation, Program, Running, folder};
+use crate::support::{Invocation, Launch, Program, Running, folder};
 
 /// Starts a command that waits, and waits until it does.
 fn waiting(arguments: &[&str], folder: &std::path::Path) -> Running {
     let running = Invocation::new(arguments).current_dir(folder).start();
-    running.wait_for_stderr("waiting until");
+    running.wait_for_stderr("waiting for");
     running
 }
 
 /// Checks that a command still waits after some readings.
 fn assert_waits(running: &mut Running) {
     std::thread::sleep(Duration::from_millis(2500));
-    assert!(running.is_alive() && !running.stderr().contains("is true:"), "{}", running.stderr());
+    assert!(
+        running.is_alive() && !running.stderr().contains("is true:") && !running.stderr().contains("occurred:"),
+        "{}",
+        running.stderr()
+    );
 }
 
 #[test]
@@ -53,7 +57,7 @@ fn heap_is_dumped_once_it_is_large() {
 /// The flight recorder has what was before.
 #[test]
 fn flight_recording_stops_at_exceptions_or_cpu_use() {
-    for (condition, command) in [("exception-count>50", "throw 3000"), ("cpu>20 for 1s", "spend 6000")] {
+    for (condition, command) in [("exception-count>50", "throw 3000"), ("cpu>5 for 1s", "spend 6000")] {
         runtimes::each_in_turn(runtimes::with("known"), |runtime| {
             let mut program = runtime.program("known").start();
             let (pid, place) = (program.pid().to_string(), folder());
@@ -71,10 +75,99 @@ fn flight_recording_stops_at_exceptions_or_cpu_use() {
     }
 }
 
+/// Only the exception that is asked for counts.
+#[test]
+fn dump_is_taken_when_an_exception_is_thrown() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let (pid, place) = (program.pid().to_string(), folder());
+        let wait = |text: &str| {
+            let condition = format!("memory>1000GB or exception:{text}");
+            waiting(&["dump", &pid, "--type", "mini", "--json", "--when", &condition], place.path())
+        };
+        let (mut other, mut thrown) = (wait("NoSuchException"), wait("InvalidOperationException"));
+        assert_waits(&mut thrown);
+        program.carry_out("throw 1");
+        let output = thrown.wait();
+        let path = output.json()["path"].as_str().map(std::path::PathBuf::from);
+        assert!(path.unwrap().exists(), "{runtime}");
+        assert!(output.stderr.contains("exception:InvalidOperationException occurred: "), "{runtime}: {}", output.stderr);
+        assert_waits(&mut other);
+        assert!(program.is_alive(), "{runtime}");
+    });
+}
+
+#[test]
+fn events_are_waited_for_by_their_fields() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let (pid, place) = (program.pid().to_string(), folder());
+        let second = "Microsoft-Windows-DotNETRuntime/GCStart[Depth=2]";
+        let mut running = waiting(&["stacks", &pid, "--json", "--when", second], place.path());
+        assert_waits(&mut running);
+        program.carry_out("collect 2 0");
+        assert_waits(&mut running);
+        program.carry_out("collect 2 2");
+        let output = running.wait();
+        assert!(output.stderr.contains(&format!("{second} occurred: ")), "{runtime}: {}", output.stderr);
+        assert!(output.json()["threads"].as_u64().unwrap() > 0, "{runtime}");
+    });
+}
+
+/// Meters have a series for each generation since .NET 9.
+#[test]
+fn series_of_a_meter_are_told_apart_by_their_tags() {
+    runtimes::each(runtimes::since(9, runtimes::with("known")), |runtime| {
+        let mut program = runtime.program("known").start();
+        let (pid, place) = (program.pid().to_string(), folder());
+        let when = |generation: &str| {
+            let condition = format!("dotnet.gc.last_collection.heap.size[gc.heap.generation={generation}]>=20MB");
+            waiting(&["stacks", &pid, "--json", "--when", &condition], place.path())
+        };
+        let (mut large, held) = (when("loh"), when("gen2"));
+        // Small objects.
+        program.carry_out("hold 2000000");
+        program.carry_out("collect 1 2");
+        held.wait().json();
+        assert_waits(&mut large);
+    });
+}
+
+#[test]
+fn dumps_are_repeated() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let (pid, place) = (program.pid().to_string(), folder());
+        let dump = ["dump", &pid, "--type", "mini", "--times", "2", "--pause", "1s", "--when", "threads>0"];
+        let output = Invocation::new(dump).current_dir(place.path()).run();
+        assert_eq!(output.code, 0, "{runtime}: {}", output.stderr);
+        let dumps: std::collections::BTreeSet<_> = output.stdout.lines().filter(|path| std::path::Path::new(path).exists()).collect();
+        assert_eq!(dumps.len(), 2, "{runtime}: {}", output.stdout);
+        assert!(output.stderr.contains("1 of 2; pausing for 1s"), "{runtime}: {}", output.stderr);
+        assert!(program.is_alive());
+    });
+}
+
+#[test]
+fn process_that_does_not_exist_yet_is_waited_for() {
+    let Some(runtime) = runtimes::native_aot() else { return };
+    let place = folder();
+    // A name that no other process has at the same time.
+    let host = place.path().join("awaited");
+    std::fs::copy(runtime.host(), &host).unwrap();
+    let trace = ["trace", "awaited", "--wait", "--duration", "1s", "--clr-events", "gc", "--json"];
+    let running = Invocation::new(trace).current_dir(place.path()).start();
+    running.wait_for_stderr("waiting for awaited");
+    let program = Launch::new(&host).start();
+    let document = running.wait().json();
+    assert_eq!((&document["stopped_by"], &document["complete"]), (&json!("duration"), &json!(true)), "{document}");
+    assert!(document["file"].as_str().unwrap().contains(&format!("awaited_{}_", program.pid())), "{document}");
+}
+
 #[test]
 fn waiting_ends_with_the_process() {
     runtimes::each(runtimes::all(), |runtime| {
-        for condition in ["cpu>100000", "gc-heap-size>1000GB"] {
+        for condition in ["cpu>100000", "gc-heap-size>1000GB", "exception:None.Such"] {
             let program: Program = runtime.any().start();
             let (pid, place) = (program.pid().to_string(), folder());
             let mut running = waiting(&["trace", &pid, "--when", condition], place.path());

@@ -2,7 +2,7 @@
 
 use crate::clr::{Trigger, parse_event_ids, parse_provider, parse_tracepoints, profile};
 use crate::ipc::{Capabilities, CommandCode};
-use crate::model::{Condition, Process, SafeText, TraceOptions, format_size, parse_keep, parse_size};
+use crate::model::{Conditions, Process, SafeText, TraceOptions, format_size, parse_keep, parse_size};
 
 use super::words::words;
 use super::{Field, Form, Purpose, Question, Subject};
@@ -95,8 +95,8 @@ impl Form {
             ),
             Question::text(
                 "Stop when",
-                options.stop_when.as_ref().map(Condition::to_string).unwrap_or_default(),
-                "cpu>80 for 10s, memory>2GB, threads>500, or a counter",
+                options.stop_when.as_ref().map(Conditions::to_string).unwrap_or_default(),
+                "cpu>80 for 10s, memory>2GB, exception:Timeout, or a counter",
             ),
             Question::text(
                 "Keep last",
@@ -162,7 +162,7 @@ impl Form {
             separate: false,
             tracepoints,
             stop_on: optional(self, STOP_ON, &mut wrong, Trigger::parse),
-            stop_when: optional(self, STOP_WHEN, &mut wrong, Condition::parse),
+            stop_when: optional(self, STOP_WHEN, &mut wrong, Conditions::parse),
             flight: optional(self, KEEP, &mut wrong, parse_keep),
             duration: optional(self, DURATION, &mut wrong, |text| {
                 humantime::parse_duration(text).map_err(|_| "expected a time such as 30s or 1h5m".to_owned())

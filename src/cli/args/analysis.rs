@@ -68,7 +68,7 @@ pub(in crate::cli) struct Heap {
     #[arg(long, value_name = "TYPE")]
     pub(in crate::cli) paths: Option<String>,
     /// Also write the object graph to this file: a .gcdump, or a trace for ui.perfetto.dev if its name ends in .perfetto-trace or .pftrace; created with mode 0600, never overwritten
-    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    #[arg(short = 'o', long = "output", value_name = "FILE", conflicts_with = "times")]
     pub(in crate::cli) graph_file: Option<PathBuf>,
     /// Also write the object graph to NAME_PID_yyyymmdd_hhmmss.gcdump
     #[arg(long, conflicts_with = "graph_file")]

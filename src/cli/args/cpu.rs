@@ -28,7 +28,7 @@ pub(in crate::cli) struct Cpu {
     #[arg(long)]
     pub(in crate::cli) inclusive: bool,
     /// Also write the samples and their names to this .nettrace file, which PerfView reads; created with mode 0600, never overwritten
-    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    #[arg(short = 'o', long = "output", value_name = "FILE", conflicts_with = "times")]
     pub(in crate::cli) file: Option<PathBuf>,
     #[command(flatten)]
     pub(in crate::cli) when: When,

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::{Output, Target, When, parse_time};
 use crate::clr::Trigger;
-use crate::model::{Condition, TraceFormat, parse_keep, parse_size};
+use crate::model::{Conditions, TraceFormat, parse_keep, parse_size};
 use crate::nettrace::RetentionLimits;
 
 #[derive(Debug, Args)]
@@ -80,9 +80,9 @@ pub(in crate::cli) struct Record {
     /// Stop at this event, by its id or name, or * for any; with :TEXT, only if its payload contains it; with [FIELD=VALUE,..], only if fields have these values
     #[arg(long, value_name = "PROVIDER/EVENT", value_parser = Trigger::parse)]
     pub(in crate::cli) stop_on: Option<Trigger>,
-    /// Stop once this is true, as for --when
-    #[arg(long, value_name = "CONDITION", value_parser = Condition::parse)]
-    pub(in crate::cli) stop_when: Option<Condition>,
+    /// Stop once one of these conditions is met, as for --when
+    #[arg(long, value_name = "CONDITION", value_parser = Conditions::parse)]
+    pub(in crate::cli) stop_when: Option<Conditions>,
     /// Flight recorder: keep only the newest part, a size such as 64MB or a time such as 5m
     #[arg(long, value_name = "SIZE|TIME", value_parser = parse_keep, conflicts_with = "max_size")]
     pub(in crate::cli) flight: Option<RetentionLimits>,

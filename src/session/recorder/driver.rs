@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::watch;
 use tokio::time::{Instant, Interval, sleep};
 
 use super::StopRequest;
 use super::disk_space;
 use super::joined_file::{JoinedFile, NotJoined};
 use super::recorded_names::{IF_ABANDONED, read_names};
-use crate::model::{Bytes, Condition, Outcome, Phase, Rate, Recording, SafeText, StoppedBy};
+use crate::model::{Bytes, Conditions, Outcome, Phase, Rate, Recording, SafeText, StoppedBy};
 use crate::net::ExchangeError;
 use crate::net::client::Client;
 use crate::net::log;
@@ -151,8 +152,8 @@ impl Driver {
             if is_flight { pending().await } else { disk_space::low(file).await }
         };
         let stop_when = self.plan.stop_when.clone();
-        let unpublished = Arc::new(Notify::new());
-        let met = until_met(self.client.clone(), stop_when.clone(), Arc::clone(&unpublished));
+        let (unpublished, mut figures) = unbounded_channel();
+        let met = until_met(self.client.clone(), stop_when.clone(), unpublished);
         let mut is_checked = true;
         tokio::pin!(deadline, low_space, met);
         loop {
@@ -171,21 +172,20 @@ impl Driver {
                 }
                 () = progress.stop_event.notified() => return Some(StoppedBy::Event),
                 () = &mut deadline => return Some(StoppedBy::Duration),
-                () = unpublished.notified() => {
-                    let figures = stop_when.iter().map(|condition| condition.figure.to_string());
-                    self.recording.notes.extend(figures.map(|figure| format!("the process has not published {figure} yet")));
+                Some(figure) = figures.recv() => {
+                    self.recording.notes.push(format!("the process has not published {figure} yet"));
                     self.publish(Instant::now(), self.progress.totals());
                 }
-                value = &mut met, if is_checked => {
+                met = &mut met, if is_checked => {
                     is_checked = false;
-                    let condition = stop_when.iter().map(Condition::to_string).collect::<String>();
-                    let note = match &value {
-                        Ok(value) => format!("{condition} is true: {value}"),
-                        Err(error) => format!("{condition} is no longer checked, the recording continues: {error}"),
-                    };
+                    let is_met = met.is_ok();
+                    let note = met.unwrap_or_else(|error| {
+                        let condition = stop_when.iter().map(Conditions::to_string).collect::<String>();
+                        format!("{condition} is no longer checked, the recording continues: {error}")
+                    });
                     self.recording.notes.push(note);
                     self.publish(Instant::now(), self.progress.totals());
-                    if value.is_ok() {
+                    if is_met {
                         return Some(StoppedBy::Condition);
                     }
                 }

@@ -3,7 +3,7 @@
 use crate::app::test_app::{TestApp, recording};
 use crate::app::{Effect, Field, Msg, Overlay, Reply};
 use crate::clr::Trigger;
-use crate::model::{Condition, Phase, Recording, RecordingId, Scheduling, TraceOptions, parse_keep};
+use crate::model::{Conditions, Phase, Recording, RecordingId, Scheduling, TraceOptions, parse_keep};
 
 use super::forms::{fill, form, single_process, type_text};
 
@@ -74,7 +74,7 @@ fn trace_form_sets_all_options_and_shows_the_command_line() {
         rundown: Some("none".to_owned()),
         no_stacks: true,
         stop_on: Trigger::parse(&stop_on).ok(),
-        stop_when: Condition::parse("cpu>80 for 10s").ok(),
+        stop_when: Conditions::parse("cpu>80 for 10s").ok(),
         flight: parse_keep("5m").ok(),
         duration: Some(std::time::Duration::from_secs(90)),
         file: Some("a.nettrace".into()),
