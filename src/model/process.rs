@@ -1,6 +1,7 @@
 //! A .NET process.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::SafeText;
 use crate::ipc::{Capabilities, CommandSupport, Cookie, DumpKind, RuntimeVersion};
@@ -162,6 +163,16 @@ pub enum Contact {
         /// A sentence for the user: the problem, and a remedy.
         reason: SafeText,
     },
+}
+
+/// Before .NET 9, a counter session that starts while the program first uses its thread pool can deadlock it (dotnet/runtime 93175, 105682; fixed
+/// by 105548). Programs do so at startup, so none is started unasked before this uptime.
+const SAFE_UPTIME: Duration = Duration::from_secs(10);
+
+/// Returns how long to wait before a counter session is safe in a process with this uptime; zero if its runtime does not have that bug.
+pub fn counters_delay(runtime: Option<&RuntimeVersion>, uptime: Duration) -> Duration {
+    let is_safe = runtime.is_some_and(|version| version.major() >= 9);
+    if is_safe { Duration::ZERO } else { SAFE_UPTIME.saturating_sub(uptime) }
 }
 
 /// Why a runtime cannot be reached. The names are those of the command line contract's `contact` field.

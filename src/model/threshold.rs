@@ -120,7 +120,7 @@ impl Threshold {
                 let tags: Vec<_> = tags.split(',').map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect();
                 let (provider, name) = name.rsplit_once('/').unwrap_or((RUNTIME, name));
                 // Both are part of a list of counters in the request. With a colon, it is an event with a text.
-                let is_wrong = |name: &str| name.is_empty() || name.contains(['[', ']', ',', ' ', '*', ':']);
+                let is_wrong = |name: &str| name.is_empty() || name.contains(['[', ']', ',', ' ', '*', ':', '=']);
                 if is_wrong(provider) || is_wrong(name) || !tags.iter().all(|tag| tag.contains('=')) {
                     return Err(EXPECTED.to_owned());
                 }

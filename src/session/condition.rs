@@ -17,7 +17,7 @@ use super::plan::StartError;
 use crate::analysis::CounterSnapshot;
 use crate::clr::SelectError;
 use crate::ipc::{BufferMb, InvalidRequest, RuntimeVersion};
-use crate::model::{Condition, Conditions, Figure, Threshold};
+use crate::model::{Condition, Conditions, Figure, Threshold, counters_delay};
 use crate::net::client::Client;
 
 /// Time between two readings.
@@ -99,6 +99,13 @@ async fn reach(
     threshold: &Threshold,
     show: impl Fn(Option<&str>),
 ) -> Result<String, ConditionError> {
+    if matches!(threshold.figure, Figure::Counter { .. }) {
+        let delay = counters_delay(version, client.uptime().unwrap_or_default());
+        tokio::select! {
+            () = sleep(delay) => {}
+            () = client.process_exit() => return Err(ConditionError::Ended),
+        }
+    }
     let mut monitor = Monitor::new(client, version, threshold)?;
     let (mut too_late, mut is_awaited) = (pin!(sleep(FIRST_VALUE_TIMEOUT)), true);
     loop {

@@ -65,6 +65,10 @@ fn flight_recording_stops_at_exceptions_or_cpu_use() {
             let mut running = Invocation::new(trace).current_dir(place.path()).start();
             running.wait_for_stderr("recording");
             assert_waits(&mut running);
+            if runtime.major() < 9 && condition.starts_with("exception-count") {
+                // Counters of a process that has just started are not read.
+                std::thread::sleep(Duration::from_secs(9));
+            }
             program.carry_out(command);
             let output = running.wait();
             let document = output.json();

@@ -9,15 +9,12 @@ use crate::app::details::AUTO_WATCH_DELAY;
 use crate::app::dialog::Subject;
 use crate::app::toast::Level;
 use crate::app::{AutoWatch, Effect, Row, State, Ticket, Watch};
-use crate::model::{Contact, Process, ProcessKey, ProcessUse, RunState, SafeText};
+use crate::model::{Contact, Process, ProcessKey, ProcessUse, RunState, SafeText, counters_delay};
 
 /// How long a deselected process stays watched, so that moving back and forth starts no sessions.
 const UNWATCH_DELAY: Duration = Duration::from_secs(5);
 /// Maximum number of watches that follow the selection.
 const MAX_FOLLOWING: usize = 3;
-/// Before .NET 9, a counter session that starts while the program first uses its thread pool can deadlock it (dotnet/runtime 93175, 105682; fixed
-/// by 105548). Programs do so at startup, so none is watched automatically before this uptime.
-const SAFE_UPTIME: Duration = Duration::from_secs(10);
 
 /// Watches or unwatches the selected process.
 pub(in crate::app) fn toggle(state: &mut State) -> Vec<Effect> {
@@ -121,8 +118,7 @@ fn earliest_start(state: &State, row: &Row) -> Duration {
 /// Returns how long a counter session could still hang a starting process; zero if its runtime does not have this bug.
 fn remaining_startup(state: &State, process: &Process) -> Duration {
     let uptime = Duration::from_millis(state.now.unix_ms.saturating_sub(process.started_unix_ms));
-    let is_safe = process.runtime.as_ref().is_some_and(|version| version.major() >= 9);
-    if is_safe { Duration::ZERO } else { SAFE_UPTIME.saturating_sub(uptime) }
+    counters_delay(process.runtime.as_ref(), uptime)
 }
 
 impl State {

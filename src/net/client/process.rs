@@ -93,6 +93,11 @@ impl Client {
         self.read(|proc, pid| proc.uninterruptible_threads(pid, threads))
     }
 
+    /// Returns how long ago the process started; `None` if /proc does not show it.
+    pub fn uptime(&self) -> Option<Duration> {
+        self.read(Proc::uptime_of)
+    }
+
     /// Returns the CPU time of the process so far, including threads that have exited; `None` if /proc does not show it.
     pub fn cpu_time(&self) -> Option<Duration> {
         self.read(Proc::cpu_time)

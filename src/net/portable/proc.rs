@@ -18,7 +18,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
 
@@ -160,6 +160,12 @@ impl Proc {
     /// Returns the time since boot.
     pub(crate) fn uptime(&self) -> io::Result<Duration> {
         Ok(Duration::from_secs(System::uptime()))
+    }
+
+    /// Returns how long ago a process started.
+    pub(crate) fn uptime_of(&self, pid: u32) -> io::Result<Duration> {
+        let started = UNIX_EPOCH + Duration::from_secs(self.stat(pid)?.starttime);
+        Ok(SystemTime::now().duration_since(started).unwrap_or_default())
     }
 
     /// Returns the arguments, starting with the program's name.

@@ -59,7 +59,7 @@ fn trace_form_sets_all_options_and_shows_the_command_line() {
     fill(&mut app, &["1m30s", "", &stop_on, "cpu > 80 for 10s", "5m", "a.nettrace"]);
     let line = format!(
         "dn-top trace 42 --profile exceptions --profile gc-collect --provider My-Source:1:verbose --event-ids {ids} --buffer-mb 64 --rundown none \
-         --stop-on {stop_on} --stop-when 'cpu>80 for 10s' --flight 5m --duration 1m30s -o a.nettrace --no-stacks"
+         --stop-on exception:Timeout --stop-when 'cpu>80 for 10s' --flight 5m --duration 1m30s -o a.nettrace --no-stacks"
     );
     assert_eq!(form(&app).command_line(), Some(line.as_str()));
     app.press("⌃y");
