@@ -64,7 +64,9 @@ pub use event_text::{Described, describe};
 pub use event_trigger::EventTrigger;
 pub use exceptions::{ExceptionSnapshot, ExceptionType, ThrownException};
 pub use filter::{Field, Filter, LiveEventFilter, name_rank};
-pub use gc::{AllocatedType, AllocationSnapshot, Collection, CollectionCount, FinalizerWait, GcMark, GcSnapshot, Heap, PauseSnapshot};
+pub use gc::{
+    AllocatedType, AllocationSnapshot, Collection, CollectionCount, FinalizerWait, FullCollection, GcMark, GcSnapshot, Heap, PauseSnapshot,
+};
 pub use heap::{HeapProblem, HeapSnapshot, HeapType};
 pub use heap_change::{HeapAmount, HeapChange, growth};
 pub use http::{Layer, Outcome};

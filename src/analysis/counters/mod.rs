@@ -15,7 +15,7 @@ use crate::clr::EventKind;
 use crate::sorting::CompactSort;
 
 use super::event_context::EventContext;
-use super::gc::{FinalizerWait, GcMark};
+use super::gc::{FinalizerWait, FullCollection, GcMark};
 
 use event_counters::EventCounters;
 use meters::Meters;
@@ -86,6 +86,8 @@ pub struct CountersSnapshot {
     pub sent_requests: Vec<RequestDurations>,
     /// Individual garbage collections.
     pub collections: CollectionMarks,
+    /// The latest gen 2 collections, oldest first; empty if collections are not recorded.
+    pub full_collections: Vec<FullCollection>,
     /// Objects that wait for their finalizers; `None` if there are none, or collections are not recorded.
     pub finalizer_wait: Option<FinalizerWait>,
     /// Mean number of threads waiting for a lock over ten seconds; `None` if lock contention is not recorded, and in the first three seconds.
@@ -178,6 +180,7 @@ impl Counters {
             requests: self.meters.served.history(),
             sent_requests: self.meters.sent.history(),
             collections: CollectionMarks::NotRecorded,
+            full_collections: Vec::new(),
             finalizer_wait: None,
             lock_waiters: None,
             long_lock_waits_ns: Vec::new(),

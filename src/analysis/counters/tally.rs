@@ -9,7 +9,7 @@ use crate::nettrace::{Event, Loss, Metadata, Sink, ThreadId, TraceHeader};
 use super::super::clock::Clock;
 use super::super::contention::Contention;
 use super::super::event_context::{ByMetadata, EventContext};
-use super::super::gc::{FinalizerWait, Finalizers, GcMarks};
+use super::super::gc::{FinalizerWait, Finalizers, FullCollection, GcMarks};
 use super::{CollectionMarks, CounterSession, Counters, CountersSnapshot};
 
 /// Approximate size of an event in the stream without its payload and stack, in bytes.
@@ -90,6 +90,11 @@ impl CounterTally {
     /// Returns the latest garbage collections.
     pub fn marks(&self) -> CollectionMarks {
         CollectionMarks::Recorded(self.marks.marks())
+    }
+
+    /// Returns the latest gen 2 collections, oldest first.
+    pub fn full_collections(&self) -> Vec<FullCollection> {
+        self.marks.full_collections()
     }
 
     /// Returns the objects that wait for their finalizers.
@@ -173,7 +178,8 @@ impl Sink for CounterTally {
     fn ordered_event(&mut self, event: &Event<'_>) {
         let context = self.clock.context(self.kinds.of(event.metadata).0, event);
         // A malformed payload is ignored.
-        let _ = if Finalizers::uses(context.kind) { self.finalizers.feed(&context) } else { self.marks.feed(&context) };
+        let _ = self.finalizers.feed(&context);
+        let _ = self.marks.feed(&context);
     }
 
     fn loss(&mut self, loss: &Loss) {

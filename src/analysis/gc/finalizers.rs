@@ -1,7 +1,8 @@
 //! Objects that wait for a finalizer thread that is blocked, or busy for long.
 
 use crate::clr::EventKind;
-use crate::clr::payload::HeapStats;
+use crate::clr::payload::{GcEnd, GcStart, GcType, HeapStats};
+use crate::nettrace::ThreadId;
 
 use super::super::event_context::EventContext;
 
@@ -21,26 +22,46 @@ pub(in crate::analysis) struct Finalizers {
     /// Since when objects have been waiting, in nanoseconds since the start of the session.
     since: Option<i64>,
     queued: u64,
+    /// Number of the latest collection that is not a background one.
+    foreground: Option<u32>,
+    /// Thread on which a background collection has just ended: its heap statistics follow.
+    background_ended: Option<ThreadId>,
+    /// Whether the finalizer thread has finished since the latest background collection started.
+    has_finished: bool,
 }
 
 impl Finalizers {
     /// Returns whether events of this kind are used.
     pub(in crate::analysis) fn uses(kind: EventKind) -> bool {
-        matches!(kind, EventKind::HeapStats | EventKind::FinalizersBegin | EventKind::FinalizersEnd)
+        matches!(kind, EventKind::GcStart | EventKind::GcEnd | EventKind::HeapStats | EventKind::FinalizersBegin | EventKind::FinalizersEnd)
     }
 
     /// Processes an event, in time order. `None` if the payload is malformed.
     pub(in crate::analysis) fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
+        let thread = context.event.capture_thread();
         match context.kind {
+            EventKind::GcStart => {
+                let start: GcStart = context.payload()?;
+                match start.kind {
+                    GcType::BACKGROUND => self.has_finished = false,
+                    _ => self.foreground = Some(start.number),
+                }
+            }
+            EventKind::GcEnd => {
+                let end: GcEnd = context.payload()?;
+                self.background_ended = (self.foreground != Some(end.number)).then_some(thread);
+            }
             EventKind::HeapStats => {
                 let stats: HeapStats = context.payload()?;
-                if stats.finalization_promoted_count > 0 {
+                // A background collection wakes the finalizer thread before it reports what it has queued (seen in .NET 9).
+                let is_finalized = self.background_ended.take() == Some(thread) && self.has_finished;
+                if stats.finalization_promoted_count > 0 && !is_finalized {
                     self.since.get_or_insert(context.at);
                     self.queued = self.queued.saturating_add(stats.finalization_promoted_count);
                 }
             }
             EventKind::FinalizersBegin => (self.since, self.queued) = (Some(context.at), 0),
-            EventKind::FinalizersEnd => self.restart(),
+            EventKind::FinalizersEnd => (self.since, self.queued, self.has_finished) = (None, 0, true),
             _ => {}
         }
         Some(())

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::clr::EventKind;
-use crate::clr::payload::{GcEnd, GcStart, GcType};
+use crate::clr::payload::{GcEnd, GcStart, GcType, HeapStats};
 use crate::nettrace::ThreadId;
 
 use super::super::event_context::EventContext;
@@ -28,6 +28,16 @@ pub struct GcMark {
     pub is_induced: bool,
 }
 
+/// A finished gen 2 collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FullCollection {
+    /// End, in nanoseconds since the start of the session.
+    pub at: i64,
+    /// Bytes of all objects that were still referenced. After a background collection, the heap is larger: it includes what has been allocated or
+    /// promoted during the collection, and what is yet to be swept.
+    pub survived: u64,
+}
+
 /// Tracks the pauses of a session that has only the informational GC events.
 #[derive(Debug, Default)]
 pub(in crate::analysis) struct GcMarks {
@@ -37,12 +47,15 @@ pub(in crate::analysis) struct GcMarks {
     /// The background collection in progress: it has further pauses after the one in which it starts.
     background: Option<u32>,
     marks: VecDeque<GcMark>,
+    /// Thread on which a gen 2 collection has just ended: its heap statistics follow.
+    full_ended: Option<ThreadId>,
+    full: VecDeque<FullCollection>,
 }
 
 impl GcMarks {
     /// Returns whether the pauses are determined from events of this kind.
     pub(in crate::analysis) fn uses(kind: EventKind) -> bool {
-        matches!(kind, EventKind::SuspendBegin | EventKind::RestartEnd | EventKind::GcStart | EventKind::GcEnd)
+        matches!(kind, EventKind::SuspendBegin | EventKind::RestartEnd | EventKind::GcStart | EventKind::GcEnd | EventKind::HeapStats)
     }
 
     /// Processes an event, in time order: with server GC, the thread that starts a collection is not the one that suspends the others. `None` if
@@ -66,6 +79,13 @@ impl GcMarks {
             EventKind::GcEnd => {
                 let end: GcEnd = context.payload()?;
                 self.background = self.background.filter(|number| *number != end.number);
+                self.full_ended = (end.generation == 2).then_some(thread);
+            }
+            EventKind::HeapStats if self.full_ended.take() == Some(thread) => {
+                let stats: HeapStats = context.payload()?;
+                let heaps = stats.generations.iter().chain(&stats.pinned_heap);
+                let survived = heaps.fold(0, |sum, heap| u64::saturating_add(sum, heap.promoted));
+                push_latest(&mut self.full, MARKS, FullCollection { at: context.at, survived });
             }
             EventKind::RestartEnd => self.restarted(context.at, thread),
             _ => {}
@@ -88,7 +108,12 @@ impl GcMarks {
 
     /// Starts another stream, in which collections in progress are unknown. The marks are kept.
     pub(in crate::analysis) fn restart(&mut self) {
-        *self = Self { marks: std::mem::take(&mut self.marks), ..Self::default() };
+        *self = Self { marks: std::mem::take(&mut self.marks), full: std::mem::take(&mut self.full), ..Self::default() };
+    }
+
+    /// Returns the finished gen 2 collections, oldest first.
+    pub(in crate::analysis) fn full_collections(&self) -> Vec<FullCollection> {
+        self.full.iter().copied().collect()
     }
 
     /// Returns the marks, oldest first.

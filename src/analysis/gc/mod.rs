@@ -23,8 +23,8 @@ pub use allocations::{AllocatedType, AllocationSnapshot};
 pub use collections::{Collection, CollectionCount};
 pub use finalizers::FinalizerWait;
 pub(in crate::analysis) use finalizers::Finalizers;
-pub use marks::GcMark;
 pub(in crate::analysis) use marks::GcMarks;
+pub use marks::{FullCollection, GcMark};
 pub use pauses::PauseSnapshot;
 pub(in crate::analysis) use suspensions::Suspensions;
 

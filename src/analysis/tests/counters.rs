@@ -1,5 +1,6 @@
 //! EventCounters and meters.
 
+use super::gc::{end, start};
 use super::script::MS;
 use super::{Bytes, Script};
 use crate::analysis::{CounterKind, CounterSession, CounterSnapshot, CounterTally, CountersSnapshot, Live, MeterLimits, MeterNotice};
@@ -353,21 +354,32 @@ fn counter_session_shows_objects_that_wait_for_finalizers() {
     };
     // What happened at which second: objects queued by a collection, and whether the finalizer thread began or ended its work.
     enum Event {
+        BackgroundStart,
+        BackgroundQueued(u64),
         Queued(u64),
         Begin,
         End,
     }
-    use Event::{Begin, End, Queued};
+    use Event::{BackgroundQueued, BackgroundStart, Begin, End, Queued};
     for (events, expected) in [
         (&[(1, Queued(0)), (2, Queued(0))][..], None),
         (&[(1, Queued(0)), (2, Queued(5)), (4, Queued(7))], Some((8, 12))),
         (&[(2, Queued(5)), (3, Begin), (4, End)], None),
         (&[(2, Queued(5)), (3, Begin), (4, Queued(7))], Some((7, 7))),
         (&[(2, Queued(5)), (3, Begin), (4, End), (6, Queued(7))], Some((4, 7))),
+        // A background collection may report objects that have been finalized already.
+        (&[(1, BackgroundStart), (2, Begin), (3, End), (4, BackgroundQueued(5))], None),
+        (&[(1, BackgroundStart), (2, Begin), (3, End), (4, Queued(7)), (5, BackgroundQueued(5))], Some((6, 7))),
+        (&[(1, Begin), (2, End), (3, BackgroundStart), (4, BackgroundQueued(5))], Some((6, 5))),
     ] {
         let mut script = Script::new();
         for (second, event) in events {
             match event {
+                BackgroundStart => start(&mut script, second * S, 1, 7, 2, 0, 1),
+                BackgroundQueued(count) => {
+                    end(&mut script, second * S, 1, 7, 2);
+                    heap(&mut script, *second, *count);
+                }
                 Queued(count) => heap(&mut script, *second, *count),
                 Begin => _ = script.runtime(14, 1, second * S, 2, Bytes::default().u16(0)),
                 End => _ = script.runtime(13, 1, second * S, 2, Bytes::default().u32(5).u16(0)),

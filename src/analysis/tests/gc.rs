@@ -2,7 +2,7 @@
 
 use super::script::MS;
 use super::{Bytes, Script};
-use crate::analysis::{CollectionMarks, CounterSession, CounterTally, GcMark, Live, SampleFilter};
+use crate::analysis::{CollectionMarks, CounterSession, CounterTally, FullCollection, GcMark, Live, SampleFilter};
 use crate::nettrace::ThreadId;
 
 fn suspend(script: &mut Script, at: i64, thread: u64, reason: u32) {
@@ -13,11 +13,11 @@ fn restart(script: &mut Script, at: i64, thread: u64) {
     script.runtime(3, 1, at, thread, Bytes::default().u16(0));
 }
 
-fn start(script: &mut Script, at: i64, thread: u64, number: u32, generation: u32, reason: u32, kind: u32) {
+pub(super) fn start(script: &mut Script, at: i64, thread: u64, number: u32, generation: u32, reason: u32, kind: u32) {
     script.runtime(1, 2, at, thread, Bytes::default().u32(number).u32(generation).u32(reason).u32(kind).u16(0).u64(0));
 }
 
-fn end(script: &mut Script, at: i64, thread: u64, number: u32, generation: u32) {
+pub(super) fn end(script: &mut Script, at: i64, thread: u64, number: u32, generation: u32) {
     script.runtime(2, 1, at, thread, Bytes::default().u32(number).u32(generation).u16(0));
 }
 
@@ -270,4 +270,26 @@ fn pauses_are_marked_with_their_generation() {
     // The suspension that is not for a collection: its begin and its end.
     assert!((64..100).contains(&tally.suspension_bytes()), "{} bytes", tally.suspension_bytes());
     assert_eq!(tally.lock_bytes(), 0);
+}
+
+/// What survived is reported after the end of a collection, by the same thread.
+#[test]
+fn survivors_of_gen_2_collections_are_known() {
+    let mut script = Script::new();
+    let (collector, background) = (1, 2);
+    start(&mut script, 10 * MS, collector, 1, 2, 0, 0);
+    end(&mut script, 11 * MS, collector, 1, 2);
+    heap(&mut script, 11 * MS, collector, [50; 5]);
+    // A gen 1 collection during a background collection.
+    start(&mut script, 20 * MS, collector, 2, 2, 0, 1);
+    start(&mut script, 21 * MS, collector, 3, 1, 1, 0);
+    end(&mut script, 22 * MS, collector, 3, 1);
+    heap(&mut script, 22 * MS, collector, [50; 5]);
+    end(&mut script, 30 * MS, background, 2, 2);
+    heap(&mut script, 31 * MS, background, [90; 5]);
+    let mut tally = CounterTally::new(CounterSession::default());
+    script.play_to(&mut tally);
+    // Each of the five parts of the heap promoted a byte.
+    let full = |at: i64| FullCollection { at: at * MS, survived: 5 };
+    assert_eq!(tally.full_collections(), [full(11), full(31)]);
 }

@@ -91,12 +91,13 @@ impl GcType {
 pub struct GcEnd {
     /// Number of the collection.
     pub number: u32,
+    /// Oldest generation collected.
+    pub generation: u32,
 }
 
 impl Payload<'_> for GcEnd {
     fn read(mut fields: Fields<'_>) -> Option<Self> {
-        let (number, _generation) = (fields.u32()?, fields.u32()?);
-        Some(Self { number })
+        Some(Self { number: fields.u32()?, generation: fields.u32()? })
     }
 }
 

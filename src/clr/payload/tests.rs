@@ -54,7 +54,7 @@ fn gc_events_are_decoded() {
     assert_eq!(exact::<GcStart>(&start, 2, 10), expected);
     assert_eq!((expected.reason.name(), expected.reason.is_induced(), expected.kind.name()), ("Induced", true, "background"));
     assert_eq!((GcReason(99).name(), GcType(99).name()), ("Unknown", "unknown"));
-    assert_eq!(exact::<GcEnd>(&Bytes::default().u32(7).u32(2).u16(0), 1, 2), GcEnd { number: 7 });
+    assert_eq!(exact::<GcEnd>(&Bytes::default().u32(7).u32(2).u16(0), 1, 2), GcEnd { number: 7, generation: 2 });
     for (reason, for_gc) in [(0, false), (1, true), (2, false), (6, true), (7, false)] {
         assert_eq!(exact::<SuspendBegin>(&Bytes::default().u32(reason).u32(0).u16(0), 1, 6).is_for_gc(), for_gc);
     }

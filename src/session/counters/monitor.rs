@@ -235,8 +235,10 @@ impl CounterMonitor {
         let Some(mut snapshot) = open.values().await? else { return Ok(CounterEvent::Ended) };
         let (marks, waiters, [collections, lock_waits]) = (open.tally.marks(), open.tally.lock_waiters(), open.rates());
         let (finalizer_wait, long_waits) = (open.tally.finalizer_wait(), open.tally.long_lock_waits());
+        let full = open.tally.full_collections();
         let changes = [self.collections.step(collections), self.lock_waits.step(lock_waits)];
         snapshot.finalizer_wait = finalizer_wait.filter(|_| self.collections.is_on());
+        snapshot.full_collections = if self.collections.is_on() { full } else { Vec::new() };
         snapshot.collections = match self.collections {
             EventRecording::NotWanted => CollectionMarks::NotRecorded,
             EventRecording::Recorded(_) => marks,
