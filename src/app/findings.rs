@@ -2,6 +2,7 @@
 
 use super::action::Action;
 use super::effect::Effect;
+use super::growth::HEAP_GROWTH_REASON;
 use super::pane::Focus;
 use super::stalls::{lock_waits, long_lock_waits, mean_waiters, thread_pool_finding};
 use super::state::State;
@@ -9,11 +10,14 @@ use super::tabs::Tab;
 use super::update::keys;
 use crate::analysis::Snapshot;
 use crate::clr::payload::GcType;
-use crate::diagnosis::{GROWING_COLLECTIONS, Threshold, Thresholds};
+use crate::diagnosis::{GROWING_COLLECTIONS, Threshold, Thresholds, starved_share};
 use crate::model::{Bytes, CountRate, Counted, Nanoseconds, Percent};
 
 /// Factor over the usual exception rate, and minimum exceptions per second.
 const EXCEPTION_INCREASE: (f64, f64) = (5.0, 10.0);
+
+/// Share of a recording above which a starved thread pool is a finding.
+const MIN_STARVED_SHARE: f64 = 0.01;
 
 /// Advice for a list of allocated types.
 pub(super) const ALLOCATIONS_ADVICE: Option<KeyAdvice> = Some((Action::Profiles, ", gc-verbose: allocations by type"));
@@ -88,7 +92,8 @@ pub fn findings(snapshot: &Snapshot, is_ended: bool, thresholds: &Thresholds) ->
     }
     let pool = &snapshot.thread_pool;
     let starved = if is_ended { pool.starvations } else { pool.recent_starvations };
-    if starved > 0 {
+    // On a busy machine, work occasionally waits that long.
+    if starved > 1 && (!is_ended || starved_share(starved, duration) > MIN_STARVED_SHARE) {
         found.push(thread_pool_finding(
             format!("thread pool starved {}", Counted(starved, "time")),
             "work items wait: all workers are blocked",
@@ -120,7 +125,7 @@ pub fn findings(snapshot: &Snapshot, is_ended: bool, thresholds: &Thresholds) ->
     if let Some((from, to, span)) = growth(snapshot, thresholds) {
         let text = format!("heap grew from {} to {} in {}", Bytes(from), Bytes(to), Nanoseconds(span));
         let severity = to as f64 / from.max(1) as f64 / thresholds.heap_growth();
-        let finding = finding(Tab::Gc, text, "more survives each full GC", "its history");
+        let finding = finding(Tab::Gc, text, HEAP_GROWTH_REASON, "its history");
         found.push(Finding { live: HEAP_ADVICE, severity, ..finding });
     }
     found
@@ -249,7 +254,7 @@ mod tests {
         for (set, below, above, tab, expected) in [
             (loss, 0.0, 1.0, Tab::Trace, "1 event lost"),
             (share, 0.1, 0.101, Tab::Gc, "10 % of the time in GC"),
-            (starved, 0.0, 1.0, Tab::Threads, "thread pool starved 1 time"),
+            (starved, 1.0, 2.0, Tab::Threads, "thread pool starved 2 times"),
             (blocked, 4.0, 5.0, Tab::Threads, "5 pool threads wait for tasks"),
             (thrown, 50.0, 50.1, Tab::Exceptions, "50/s exceptions"),
             (waiting, 2.0, 2.1, Tab::Threads, "2 threads at a time wait for locks"),
@@ -298,7 +303,7 @@ mod tests {
     #[test]
     fn every_finding_has_a_reason_and_advice_for_the_focus() {
         let mut snapshot = quiet();
-        (snapshot.rates.recent_lost, snapshot.gc.pauses.recent_share, snapshot.thread_pool.recent_starvations) = (1, 0.5, 1);
+        (snapshot.rates.recent_lost, snapshot.gc.pauses.recent_share, snapshot.thread_pool.recent_starvations) = (1, 0.5, 9);
         (snapshot.exceptions.rate, snapshot.contention.recent_waiters) = (100.0, Some(9.0));
         let all = findings(&snapshot, false, &Thresholds::default());
         assert!(all.iter().all(|finding| !finding.why.is_empty()));

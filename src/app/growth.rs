@@ -17,6 +17,12 @@ const PARTS: (u32, f64) = (4, 0.1);
 const UNCOLLECTED_SPAN: Duration = Duration::from_secs(55);
 const MIN_UNCOLLECTED_BYTES: f64 = 64e6;
 
+/// Why a growing heap matters.
+pub(super) const HEAP_GROWTH_REASON: &str = "more survives each full GC, possibly a leak";
+/// Factor over the longest time between two gen 2 collections after which the next one is overdue.
+const OVERDUE: u64 = 2;
+const SECOND: i64 = 1_000_000_000;
+
 /// The growth of a value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Growth {
@@ -58,34 +64,62 @@ impl Growth {
 
 /// Returns the finding for a GC heap that grows, with the ratio to the threshold.
 pub(super) fn heap(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, Finding)> {
-    let (collected, uncollected) = (gen2_growth(counters, thresholds), uncollected_growth(counters));
-    let (generations, why) = match collected {
-        Some(_) => ("gen 2", "more survives each full GC"),
-        None => ("gen 2 and LOH", "possibly a leak, unless the next gen 2 GC frees it"),
+    let survived = survivors(counters);
+    let (what, sizes) = match survived.as_slice() {
+        [] => ("gen 2", collected_sizes(counters)),
+        _ => ("heap after gen 2 GCs", survived),
     };
-    let growth = collected.or(uncollected)?;
+    let (what, why, growth) = match collected_growth(&sizes, latest_time(counters), thresholds) {
+        Some(growth) => (what, HEAP_GROWTH_REASON, growth),
+        None => ("gen 2 and LOH", "possibly a leak, unless the next gen 2 GC frees it", uncollected_growth(counters)?),
+    };
     let (from, to) = (Bytes(growth.from as u64), Bytes(growth.to as u64));
-    let finding = finding(Tab::Gc, format!("{generations} grew from {from} to {to} in {}", growth.time()), why, "its history");
+    let finding = finding(Tab::Gc, format!("{what} grew from {from} to {to} in {}", growth.time()), why, "its history");
     Some((growth.to / growth.from.max(1.0) / thresholds.heap_growth(), Finding { live: HEAP_ADVICE, ..finding }))
 }
 
-/// Returns the growth in bytes if gen 2 was larger after each of its latest collections: of a large heap, a few of them leave little more, but
-/// all of them since it began to grow do.
-fn gen2_growth(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<Growth> {
+/// Returns the time of the latest counter values.
+fn latest_time(counters: &CountersSnapshot) -> i64 {
+    counters.counters.iter().map(|counter| counter.at).max().unwrap_or(0)
+}
+
+/// Returns what each gen 2 collection left, in bytes, with its time; at most one value a second.
+fn survivors(counters: &CountersSnapshot) -> Vec<(i64, f64)> {
+    let mut sizes: Vec<(i64, f64)> = Vec::new();
+    for collection in &counters.full_collections {
+        sizes.pop_if(|(at, _)| collection.at / SECOND == *at / SECOND);
+        sizes.push((collection.at, collection.survived as f64));
+    }
+    sizes
+}
+
+/// Returns the size of gen 2 in each second with a gen 2 collection, if collections are not recorded individually. After a background
+/// collection, it includes garbage.
+fn collected_sizes(counters: &CountersSnapshot) -> Vec<(i64, f64)> {
+    let histories = ["gen-2-gc-count", "gen-2-size"].map(|name| runtime_counter(counters, name).map(|counter| &counter.history));
+    let [Some(collected), Some(sizes)] = histories else { return Vec::new() };
     // GCs of younger generations promote into gen 2 as well, until it is collected.
-    let collected = &runtime_counter(counters, "gen-2-gc-count")?.history;
     // Counters of the same moment are published one after another.
     let is_collected = |at: i64| {
         let after = collected.partition_point(|(other, _)| *other < at);
         let nearest = [after.checked_sub(1), Some(after)].into_iter().flatten().filter_map(|place| collected.get(place));
         nearest.min_by_key(|(other, _)| other.abs_diff(at)).is_some_and(|(_, count)| *count > 0.0)
     };
-    let mut sizes: Vec<(i64, f64)> = runtime_counter(counters, "gen-2-size")?.history.clone();
-    sizes.retain(|(at, _)| is_collected(*at));
+    sizes.iter().copied().filter(|(at, _)| is_collected(*at)).collect()
+}
+
+/// Returns the growth in bytes if each of the latest gen 2 collections left more than the one before: of a large heap, a few of them leave little
+/// more, but all of them since it began to grow do.
+fn collected_growth(sizes: &[(i64, f64)], now: i64, thresholds: &Thresholds) -> Option<Growth> {
     let growths = sizes.windows(2).rev().take_while(|pair| pair[0].1 < pair[1].1).count();
-    let ((begin, from), (end, to)) = (*sizes.get(sizes.len().checked_sub(growths + 1)?)?, *sizes.last()?);
-    let grows = growths >= GROWING_COLLECTIONS && to - from > thresholds.heap_growth_bytes();
-    grows.then(|| Growth { from, to, span: Duration::from_nanos(end.abs_diff(begin)) })
+    let grown = &sizes[sizes.len().checked_sub(growths + 1)?..];
+    let ((begin, from), (end, to)) = (*grown.first()?, *grown.last()?);
+    let growth = Growth { from, to, span: Duration::from_nanos(end.abs_diff(begin)) };
+    // The next collection is overdue: since the latest one, there has been no growth that would have caused it.
+    let longest = grown.windows(2).map(|pair| pair[0].0.abs_diff(pair[1].0)).max()?;
+    let is_over = end.abs_diff(now) > longest.saturating_mul(OVERDUE).max(MIN_SPAN.as_nanos() as u64);
+    let grows = growths >= GROWING_COLLECTIONS && growth.amount() > thresholds.heap_growth_bytes();
+    (grows && !is_over && growth.span >= MIN_SPAN).then_some(growth)
 }
 
 /// Returns the growth in bytes if gen 2 and the LOH have been growing for long. Some of that may be garbage: a heap that is large has few gen 2
@@ -100,7 +134,27 @@ fn uncollected_growth(counters: &CountersSnapshot) -> Option<Growth> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::FullCollection;
     use crate::app::test_app::published;
+
+    #[test]
+    fn heap_grows_if_more_survives_each_collection() {
+        // How many seconds ago each gen 2 collection ended, and the megabytes that survived it.
+        let found = |collections: &[(i64, u64)]| {
+            let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+            let full = |(ago, mb): &(i64, u64)| FullCollection { at: (42 - ago) * SECOND, survived: mb * 1_000_000 };
+            counters.full_collections = collections.iter().map(full).collect();
+            heap(&counters, &Thresholds::default()).filter(|(excess, _)| *excess > 1.0).map(|(_, finding)| finding.text)
+        };
+        let grew = Some("heap after gen 2 GCs grew from 20.0 MB to 90.0 MB in 24 s".to_owned());
+        assert_eq!(found(&[(36, 30), (24, 20), (18, 40), (12, 60), (6, 70), (0, 90)]), grew);
+        assert_eq!(found(&[(24, 20), (18, 40), (12, 60), (6, 70), (6, 80), (0, 90)]), grew, "two in a second");
+        assert_eq!(found(&[(40, 20), (34, 40), (28, 60), (22, 70), (16, 90)]), grew, "16 s ago");
+        assert_eq!(found(&[(45, 20), (39, 40), (33, 60), (27, 70), (21, 90)]), None, "no longer: the cache is full");
+        assert!(found(&[(65, 20), (53, 40), (48, 60), (46, 70), (22, 90)]).is_some(), "they are rare");
+        assert_eq!(found(&[(16, 20), (12, 40), (8, 60), (4, 70), (0, 90)]), None, "in 16 s: a program that starts");
+        assert_eq!(found(&[(24, 20), (18, 40), (12, 60), (6, 70), (0, 70)]), None);
+    }
 
     #[test]
     fn heap_that_is_not_collected_grows_possibly() {

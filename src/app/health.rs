@@ -1,16 +1,16 @@
 //! Health issues of a watched process, based on its runtime's counters and what the system shows about it.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::action::Action;
 use super::findings::{ALLOCATIONS_ADVICE, Finding, HEAP_ADVICE, KeyAdvice, exceptions_finding, finding, gc_time_finding};
 use super::growth;
 use super::listed::listed;
+use super::recent::{exception_rate, full_collection_rate, gc_share, induced_rate, min_of_latest};
 use super::resources::{ResourceHistory, STACKS_ADVICE, generation_sizes};
 use super::stalls;
 use super::tabs::Tab;
-use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot, RequestDurations};
+use crate::analysis::{CounterSnapshot, CountersSnapshot, RequestDurations};
 use crate::diagnosis::{MIN_BUSY_CORES, MIN_CPU_WAITERS, MIN_THROTTLED_SHARE, Threshold, Thresholds};
 use crate::model::{Bytes, CountRate, Counted, CpuUse, Nanoseconds, Percent};
 use crate::sorting::CompactSort;
@@ -20,11 +20,10 @@ const CPU_ADVICE: Option<KeyAdvice> = Some((Action::WhySlow, ": why"));
 
 const ROUTES_ADVICE: Option<KeyAdvice> = Some((Action::Profiles, ", http: routes"));
 
-/// Minimum and maximum seconds over which induced collections are counted. The minimum applies to processes that have been watched for a shorter
-/// time.
-const INDUCED_SECONDS: RangeInclusive<i64> = 3..=10;
-/// Consecutive values of the time spent in JIT: the startup of a program is no finding.
-const JIT_VALUES: usize = 5;
+/// Consecutive values of the time spent in JIT: the startup of a program takes shorter.
+const JIT_VALUES: usize = 20;
+/// Share of the threshold of waiting threads below which many lock contentions are too short to matter.
+const SHORT_CONTENTIONS: f64 = 0.25;
 /// Seconds over which failed requests are counted, and the minimum number of failed requests.
 const FAILED_REQUESTS: (usize, f64) = (10, 5.0);
 /// Intervals with slow requests, of those in which requests ended.
@@ -137,16 +136,15 @@ impl HealthIssue {
         resources: &ResourceHistory,
         thresholds: &Thresholds,
     ) -> Option<Finding> {
-        let stats = &counters.stats;
         let of = |threshold| thresholds.of(threshold);
         let counter = |name| runtime_counter(counters, name);
         let (excess, finding) = match self {
             Self::GcTime => {
-                let percent = stats.gc_time_percent?;
-                (percent / of(Threshold::GcTime), gc_time_finding(percent / 100.0, thresholds))
+                let share = gc_share(counters)?;
+                (share / thresholds.share(Threshold::GcTime), gc_time_finding(share, thresholds))
             }
             Self::Exceptions => {
-                let rate = stats.exceptions?;
+                let rate = exception_rate(counters)?;
                 (rate / of(Threshold::Exceptions), exceptions_finding(rate, "", thresholds))
             }
             Self::Queue => stalls::thread_pool(counters, thresholds)?,
@@ -159,7 +157,7 @@ impl HealthIssue {
                 (excess, finding(Tab::Threads, text, "lock contention limits throughput", "waiting methods"))
             }
             Self::FullCollections => {
-                let rate = stats.collections[2]?;
+                let rate = full_collection_rate(counters)?;
                 let finding = finding(
                     Tab::Gc,
                     format!("{} gen 2 collections", CountRate(rate)),
@@ -191,13 +189,13 @@ impl HealthIssue {
             Self::SlowRequests => {
                 let seconds = slow_requests(&counters.requests)?;
                 let text = format!("p95 of requests {}", Nanoseconds((seconds * 1e9) as u64));
-                let finding = finding(Tab::Http, text, "1 in 20 takes that long or longer", "");
+                let finding = finding(Tab::Http, text, "1 in 20 takes that long or longer; usual for long polling", "");
                 (seconds / of(Threshold::SlowRequests), Finding { live: ROUTES_ADVICE, ..finding })
             }
             Self::SlowSentRequests => {
                 let seconds = slow_requests(&counters.sent_requests)?;
                 let text = format!("p95 of outgoing requests {}", Nanoseconds((seconds * 1e9) as u64));
-                let finding = finding(Tab::Http, text, "1 in 20 outgoing requests takes that long or longer", "");
+                let finding = finding(Tab::Http, text, "1 in 20 takes that long or longer; usual for long polling", "");
                 (seconds / of(Threshold::SlowRequests), Finding { live: ROUTES_ADVICE, ..finding })
             }
             Self::HeapGrowth => growth::heap(counters, thresholds)?,
@@ -286,17 +284,13 @@ fn wait_excess(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
 /// Returns the higher of two ratios to their thresholds, lock contentions or waiting threads, and its text.
 fn lock_contention(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, String)> {
     let count = |rate: f64| (rate / thresholds.of(Threshold::LockContentions), format!("{} lock contentions", CountRate(rate)));
+    let least = thresholds.of(Threshold::LockWaiters) * SHORT_CONTENTIONS;
+    let matters = |_: &f64| counters.lock_waiters.is_none_or(|waiters| waiters >= least);
     // Long waits are an issue of their own.
     let long = stalls::long_lock_waits(&counters.long_lock_waits_ns, thresholds) as f64;
     let waiters = |waiters: f64| ((waiters - long) / thresholds.of(Threshold::LockWaiters), stalls::mean_waiters(waiters, "locks"));
-    let found = [counters.lock_waiters.map(waiters), counters.stats.contentions.map(count)];
+    let found = [counters.lock_waiters.map(waiters), counters.stats.contentions.filter(matters).map(count)];
     found.into_iter().flatten().max_by(|(a, _), (b, _)| a.total_cmp(b))
-}
-
-/// Returns the smallest known one of the latest `count` values; `None` if there are fewer values, or none of them is known.
-pub(super) fn min_of_latest(history: &[(i64, f64)], count: usize) -> Option<f64> {
-    let recent = &history[history.len().checked_sub(count)?..];
-    recent.iter().map(|(_, value)| *value).filter(|value| !value.is_nan()).reduce(f64::min)
 }
 
 /// Returns the share of the latest requests that failed, if several did.
@@ -329,15 +323,6 @@ fn connection_queue_time(counters: &CountersSnapshot) -> Option<f64> {
         (recent.len() == SLOW_INTERVALS).then(|| recent.into_iter().fold(f64::INFINITY, f64::min))
     };
     ["11", "20"].into_iter().filter_map(time).reduce(f64::max)
-}
-
-/// Returns induced collections per second, if collections are recorded individually.
-fn induced_rate(counters: &CountersSnapshot) -> Option<f64> {
-    let CollectionMarks::Recorded(marks) = &counters.collections else { return None };
-    let newest = counters.counters.iter().map(|counter| counter.at).max()?;
-    let seconds = (newest / 1_000_000_000).clamp(*INDUCED_SECONDS.start(), *INDUCED_SECONDS.end());
-    let recent = marks.iter().filter(|mark| mark.is_induced && mark.at > newest - seconds * 1_000_000_000);
-    Some(recent.count() as f64 / seconds as f64)
 }
 
 /// Returns the finding for a process that constantly uses a core, and for how long. `cpu` holds the latest scans: percent of one core, oldest first,

@@ -35,6 +35,7 @@ mod options;
 mod output;
 mod pane;
 mod producer;
+mod recent;
 mod recordings;
 mod resources;
 mod sampling;

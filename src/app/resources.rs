@@ -7,16 +7,22 @@ use super::action::Action;
 use super::findings::{Finding, HEAP_ADVICE, KeyAdvice, finding};
 use super::growth::Growth;
 use super::health::runtime_counter;
+use super::recent::{full_collection_rate, gc_share};
 use super::stalls::{mean_waiters, thread_pool_finding};
 use super::tabs::Tab;
 use crate::analysis::CountersSnapshot;
 use crate::diagnosis::{Threshold, Thresholds};
-use crate::model::{Bytes, Count, Limited, OpenFiles, Percent, ResourceUse};
+use crate::model::{Age, Bytes, Count, Limited, OpenFiles, Percent, ResourceUse};
 
 /// Time over which growth is determined.
 const GROWTH_SPAN: Duration = Duration::from_secs(60);
-/// Minimum time over which growth of timers is determined: timeouts of requests end within that time.
-const TIMER_SPAN: Duration = Duration::from_secs(50);
+/// Minimum time over which growth of timers is determined, as many timeouts are shorter, and that of open files while their limit is distant: the
+/// clients of a program that has just started connect within that time.
+const LONG_SPAN: Duration = Duration::from_secs(50);
+/// Time from which a limit is distant.
+const DISTANT: Duration = Duration::from_secs(600);
+/// Time up to which it is stated when a limit will be reached.
+const FORESEEABLE: Duration = Duration::from_secs(24 * 3600);
 /// The latest readings from which the mean number of threads that wait for a disk is determined, and their minimum number.
 const DISK_READINGS: (usize, usize) = (15, 10);
 /// Sizes of the generations after the latest collection, in bytes.
@@ -80,7 +86,13 @@ impl ResourceHistory {
             (excess, format!("{used} of {limit} open files{kind}"))
         } else {
             let growth = self.growth(|reading| Some(reading.usage.open_files?.count.used as f64))?;
-            let text = format!("open files grew from {} to {} in {} (limit {limit}{kind})", growth.from, growth.to, growth.time());
+            let left = growth.span.as_secs_f64() * limit.saturating_sub(used) as f64 / growth.amount();
+            let left = Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX);
+            if left > DISTANT && growth.span < LONG_SPAN {
+                return None;
+            }
+            let at = if left < FORESEEABLE { format!(" reached in {} at this rate", Age(left)) } else { String::new() };
+            let text = format!("open files grew from {} to {} in {} (limit {limit}{at}{kind})", growth.from, growth.to, growth.time());
             (growth.amount() / thresholds.of(Threshold::OpenFileGrowth), text)
         };
         let finding = finding(Tab::Overview, text, "opening more fails at the limit", "");
@@ -106,10 +118,10 @@ impl ResourceHistory {
 
     /// Returns the finding for a growing number of active timers, with the ratio to the threshold.
     pub(super) fn timers(&self, thresholds: &Thresholds) -> Option<(f64, Finding)> {
-        let growth = self.growth(|reading| reading.timers).filter(|growth| growth.span >= TIMER_SPAN)?;
+        let growth = self.growth(|reading| reading.timers).filter(|growth| growth.span >= LONG_SPAN)?;
         let (from, to) = (Count(growth.from as u64), Count(growth.to as u64));
         let text = format!("active timers grew from {from} to {to} in {}", growth.time());
-        let finding = finding(Tab::Heap, text, "more are started than end, possibly never disposed", "");
+        let finding = finding(Tab::Heap, text, "their timeouts are long, or they are never disposed", "");
         Some((growth.amount() / thresholds.of(Threshold::TimerGrowth), Finding { live: HEAP_ADVICE, ..finding }))
     }
 
@@ -151,9 +163,8 @@ impl ResourceHistory {
     /// Returns the finding for a GC heap close to its maximum size, with the ratio to the threshold.
     pub(super) fn heap_limit(&self, counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, Finding)> {
         let limit = self.latest()?.heap_limit?;
-        let stats = &counters.stats;
-        let ratio = |value: Option<f64>, threshold| value.unwrap_or(0.0) / thresholds.of(threshold);
-        let collecting = ratio(stats.gc_time_percent, Threshold::GcTime).max(ratio(stats.collections[2], Threshold::Gen2Collections));
+        let paused = gc_share(counters).unwrap_or(0.0) / thresholds.share(Threshold::GcTime);
+        let collecting = paused.max(full_collection_rate(counters).unwrap_or(0.0) / thresholds.of(Threshold::Gen2Collections));
         // The limit is one of committed memory, but a healthy heap also commits what it does not need.
         let committed = latest(counters, "gc-committed").filter(|_| collecting > 1.0).unwrap_or(0.0) * MEGABYTE;
         let used = generation_sizes(counters)?.max(committed) as u64;
@@ -277,16 +288,21 @@ mod tests {
 
     #[test]
     fn open_files_are_found_by_growth_or_by_limit() {
-        let files = |limit: u64, count: fn(u64) -> u64| {
+        let files_after = |seconds, limit: u64, count: fn(u64) -> u64| {
             let usage = |second| {
                 let count = Limited { used: count(second), limit };
                 ResourceUse { open_files: Some(OpenFiles { count, kind: Some(OpenFileKind::Socket) }), ..ResourceUse::default() }
             };
-            text(history(20, usage, |_| 60.0).open_files(&Thresholds::default()))
+            text(history(seconds, usage, |_| 60.0).open_files(&Thresholds::default()))
         };
-        let grew = "open files grew from 200 to 400 in 20 s (limit 524288, mostly sockets)";
-        assert_eq!(files(524_288, |second| 200 + second * 10).as_deref(), Some(grew));
-        assert_eq!(files(524_288, |second| 200 + second * 5), None, "by 100");
+        let files = |limit, count| files_after(20, limit, count);
+        let grew = "open files grew from 200 to 600 in 20 s (limit 4096 reached in 2m at this rate, mostly sockets)";
+        assert_eq!(files(4096, |second| 200 + second * 20).as_deref(), Some(grew));
+        assert_eq!(files(1024, |second| 200 + second * 5), None, "by 100");
+        let slowly = |second| 200 + second * 6;
+        assert_eq!(files(100_000, slowly), None, "the limit is distant");
+        let grew = "open files grew from 200 to 500 in 50 s (limit 100000 reached in 4h 36m at this rate, mostly sockets)";
+        assert_eq!(files_after(50, 100_000, slowly).as_deref(), Some(grew));
         assert_eq!(files(1024, |_| 820).as_deref(), Some("820 of 1024 open files, mostly sockets"));
         assert_eq!(files(1024, |_| 819), None, "80 %");
     }

@@ -2,10 +2,11 @@
 
 use super::action::Action;
 use super::findings::{Finding, finding};
-use super::health::{hosting_counter, min_of_latest, runtime_counter};
+use super::health::{hosting_counter, runtime_counter};
+use super::recent::min_of_latest;
 use super::resources::STACKS_ADVICE;
 use super::tabs::Tab;
-use crate::analysis::{CounterSnapshot, CountersSnapshot};
+use crate::analysis::{CounterSnapshot, CountersSnapshot, RequestDurations};
 use crate::diagnosis::{Threshold, Thresholds};
 use crate::model::{Count, Counted, Nanoseconds};
 
@@ -13,6 +14,8 @@ use crate::model::{Count, Counted, Nanoseconds};
 const QUEUE_VALUES: usize = 3;
 /// Minimum number of requests that have started since one ended: connections that are open for long, such as WebSockets, are requests, too.
 const MIN_STARTED: f64 = 5.0;
+/// Factor over the duration of earlier requests from which requests take unusually long: those of long polling all last as long.
+const UNUSUAL: f64 = 1.5;
 const SECOND: f64 = 1e9;
 
 /// Returns the finding for threads that have been waiting for a lock for long, with the ratio to the threshold. `waits` holds the durations of
@@ -75,15 +78,23 @@ pub(super) fn thread_pool(counters: &CountersSnapshot, thresholds: &Thresholds) 
 pub(super) fn requests(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, Finding)> {
     let client = |name| counters.counters.iter().find(|counter| counter.group == "System.Net.Http" && counter.name == name);
     let served = stalled_requests(hosting_counter(counters, "total-requests"), hosting_counter(counters, "current-requests"));
+    let served = served.filter(|(_, nanoseconds)| is_unusual(*nanoseconds, &counters.requests));
     let sent = stalled_requests(client("requests-started"), client("current-requests"));
-    let found = [(served, "requests are"), (sent, "outgoing requests are")].into_iter().filter_map(|(found, what)| Some((found?, what)));
+    let sent = sent.filter(|(_, nanoseconds)| is_unusual(*nanoseconds, &counters.sent_requests));
+    let found = [(served, "requests"), (sent, "outgoing requests")].into_iter().filter_map(|(found, what)| Some((found?, what)));
     let ((running, nanoseconds), what) = found.max_by_key(|((_, nanoseconds), _)| *nanoseconds)?;
-    let text = format!("{} {what} in progress, none has ended for {}", Count(running as u64), Nanoseconds(nanoseconds));
-    let finding = finding(Tab::Http, text, "possibly blocked, or waiting for something that never completes", "");
+    let text = format!("{} {what} in progress, none ended for {}", Count(running as u64), Nanoseconds(nanoseconds));
+    let finding = finding(Tab::Http, text, "possibly blocked, or long polling", "");
     Some((
         nanoseconds as f64 / SECOND / thresholds.of(Threshold::RequestStall),
         Finding { live: STACKS_ADVICE, has_duration: true, ..finding },
     ))
+}
+
+/// Returns whether a time is longer than most requests took.
+fn is_unusual(nanoseconds: u64, intervals: &[RequestDurations]) -> bool {
+    let longest = intervals.iter().filter_map(|interval| interval.quantiles).map(|[_, p95, _]| p95).fold(0.0, f64::max);
+    nanoseconds as f64 / SECOND > longest * UNUSUAL
 }
 
 /// Returns the number of requests in progress and for how many nanoseconds none has ended, if several have started in that time. `started` counts all
@@ -184,12 +195,20 @@ mod tests {
         let sent = |requests: &[(f64, f64)]| found("System.Net.Http", "requests-started", requests);
         // Requests so far, and in progress, at each second.
         let stuck = |seconds: u32| -> Vec<_> { (0..=seconds).map(|second| (100.0 + f64::from(second), 3.0 + f64::from(second))).collect() };
-        assert_eq!(served(&stuck(25)).as_deref(), Some("28 requests are in progress, none has ended for 25 s"));
-        assert_eq!(sent(&stuck(25)).as_deref(), Some("28 outgoing requests are in progress, none has ended for 25 s"));
+        assert_eq!(served(&stuck(25)).as_deref(), Some("28 requests in progress, none ended for 25 s"));
+        assert_eq!(sent(&stuck(25)).as_deref(), Some("28 outgoing requests in progress, none ended for 25 s"));
         assert_eq!(served(&stuck(20)), None);
         let mut one_ended = stuck(30);
         one_ended[20..].iter_mut().for_each(|(_, current)| *current -= 1.0);
         assert_eq!(served(&one_ended), None, "one ended after 20 s");
+        let after = |p95: f64| {
+            let (all, current): (Vec<_>, Vec<_>) = stuck(25).into_iter().unzip();
+            let group = "Microsoft.AspNetCore.Hosting";
+            let mut counters = counters(&[(group, "total-requests", &all), (group, "current-requests", &current)]);
+            counters.requests = vec![RequestDurations { at: 0, quantiles: Some([p95 / 2.0, p95, p95]), count: 1, combinations: 1 }];
+            text(super::requests(&counters, &Thresholds::default())).is_some()
+        };
+        assert_eq!([0.2, 16.0, 30.0].map(after), [true, true, false], "long polling: earlier requests took as long");
         assert_eq!(served(&[(100.0, 50.0); 60]), None, "long-lived connections: none has started");
         let burst: Vec<_> = (0..60).map(|second| if second < 57 { (100.0, 0.0) } else { (110.0, 10.0) }).collect();
         assert_eq!(served(&burst), None, "none was in progress before");

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::culprit::{Culprit, dispatch_ns, is_logger};
 use super::{
     Cause, Evidence, GROWING_COLLECTIONS, MIN_BUSY_CORES, MIN_CPU_WAITERS, MIN_THROTTLED_SHARE, Slowdown, Source, Threshold, Thresholds,
+    starved_share,
 };
 use crate::analysis::{Collection, Layer, OperationSnapshot, Origin, SampleCount, SampleFilter};
 use crate::clr::payload::GcType;
@@ -20,8 +21,6 @@ const LOGGING_SHARE: f64 = 0.3;
 const STARVED_SHARE: f64 = 0.05;
 /// Prefix of the names of threads that sample other threads and send events (.NET 6 and later).
 const RECORDING_THREADS: &str = ".NET EventPipe";
-/// Interval at which the pool checks for starvation (.NET runtime, `GateActivitiesPeriodMs`), in nanoseconds.
-const STARVATION_CHECK_NS: f64 = 0.5e9;
 /// Maximum severity of a cause that is not a problem in itself, whatever its share.
 pub(super) const MAX_HARMLESS_SEVERITY: f64 = 0.95;
 
@@ -183,9 +182,10 @@ impl Evidence<'_> {
         let pool = &self.analysis.snapshot.thread_pool;
         let seen = pool.workers.is_some() || !pool.adjustments.is_empty() || pool.throughput.is_some();
         self.measured(Source::ThreadPool, seen)?;
-        let starved = (pool.starvations as f64 * STARVATION_CHECK_NS / self.duration()).min(1.0);
+        let starved = starved_share(pool.starvations, self.duration());
         let blocked = f64::from(pool.blocked) / f64::from(self.thresholds.blocked_threads());
-        let severity = blocked.max(starved / STARVED_SHARE);
+        // On a busy machine, work occasionally waits that long.
+        let severity = if pool.starvations > 1 { blocked.max(starved / STARVED_SHARE) } else { blocked };
         let counts = self.analysis.profile.count(SampleFilter { running: false, ..SampleFilter::ALL });
         let place = || Culprit::of(&counts, |samples| samples.waiting_ns).method.map(|method| format!("; most wait in {method}"));
         let text = match (pool.starvations, pool.blocked) {

@@ -22,7 +22,7 @@ use evidence::MAX_HARMLESS_SEVERITY;
 pub use culprit::is_own;
 pub use source::Source;
 pub use stack_wait::{may_be_lock, wait_of_stack};
-pub use thresholds::{GROWING_COLLECTIONS, MIN_BUSY_CORES, MIN_CPU_WAITERS, MIN_THROTTLED_SHARE, Threshold, Thresholds};
+pub use thresholds::{GROWING_COLLECTIONS, MIN_BUSY_CORES, MIN_CPU_WAITERS, MIN_THROTTLED_SHARE, Threshold, Thresholds, starved_share};
 
 /// A possible cause of slowness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

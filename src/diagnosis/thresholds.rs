@@ -102,7 +102,7 @@ impl Threshold {
     fn row(self) -> (&'static str, &'static str, f64, (f64, f64)) {
         match self {
             Self::GcTime => ("gc-time", "Time in GC pauses, % of the time", 10.0, (0.1, 100.0)),
-            Self::Exceptions => ("exceptions", "Exceptions per second", 50.0, (0.1, 1e6)),
+            Self::Exceptions => ("exceptions", "Exceptions per second, over 5 s", 50.0, (0.1, 1e6)),
             Self::LockWaiters => ("lock-waiters", "Threads waiting for locks at a time, on average", 2.0, (0.1, 1e4)),
             Self::LockWait => ("lock-wait", "Time for which a thread has been waiting for a lock, seconds", 10.0, (1.0, 3600.0)),
             Self::BlockedThreads => ("blocked-threads", "Pool threads waiting for tasks at a time", 5.0, (1.0, 1e4)),
@@ -111,9 +111,9 @@ impl Threshold {
             Self::QueueLength => ("queue-length", "Thread pool queue length, for 3 values in a row", 20.0, (1.0, 1e6)),
             Self::PoolStall => ("pool-stall", "Time in which work items wait and none completes, seconds", 10.0, (1.0, 300.0)),
             Self::LockContentions => ("lock-contentions", "Lock contentions per second", 100.0, (0.1, 1e6)),
-            Self::Gen2Collections => ("gen2-collections", "Gen 2 collections per second", 1.0, (0.01, 1e3)),
+            Self::Gen2Collections => ("gen2-collections", "Gen 2 collections per second, over 10 s", 1.0, (0.01, 1e3)),
             Self::InducedCollections => ("induced-collections", "Induced GCs per second, over 10 s", 1.0, (0.1, 1e3)),
-            Self::JitTime => ("jit-time", "Time in JIT, % of one core, for 5 values in a row", 10.0, (0.1, 100.0)),
+            Self::JitTime => ("jit-time", "Time in JIT, % of one core, for 20 values in a row", 10.0, (0.1, 100.0)),
             Self::FailedRequests => ("failed-requests", "Failed requests, % of all, over 10 s", 5.0, (0.1, 100.0)),
             Self::SlowRequests => {
                 let description = "p95 request duration, seconds, for 3 values in a row; for outgoing requests, in all of 15 intervals with any, at least 3";
@@ -135,7 +135,9 @@ impl Threshold {
             Self::NativeGrowth => ("native-growth", "Growth of memory, but not of the GC heap, MB in 20 to 60 s", 64.0, (1.0, 1e6)),
             Self::ThreadGrowth => ("thread-growth", "Growth of threads outside the thread pool in 20 to 60 s", 20.0, (1.0, 1e6)),
             Self::OpenFiles => ("open-files", "Open files, % of their limit", 80.0, (1.0, 100.0)),
-            Self::OpenFileGrowth => ("open-file-growth", "Growth of open files in 20 to 60 s", 100.0, (1.0, 1e6)),
+            Self::OpenFileGrowth => {
+                ("open-file-growth", "Growth of open files in 20 to 60 s, or 50 to 60 s while their limit is distant", 100.0, (1.0, 1e6))
+            }
             Self::TimerGrowth => ("timer-growth", "Growth of active timers in 50 to 60 s", 300.0, (1.0, 1e6)),
             Self::DiskWaiters => ("disk-waiters", "Threads waiting for a disk at a time, on average over 15 readings", 0.5, (0.01, 1e4)),
         }
@@ -215,6 +217,14 @@ pub const MIN_BUSY_CORES: f64 = 0.1;
 /// Mean number of threads waiting for a CPU from which the machine may be overloaded: a thread with very short runs waits about as long for
 /// its turn even if nothing else runs.
 pub const MIN_CPU_WAITERS: f64 = 0.25;
+/// Interval at which the pool checks for starvation (.NET runtime, `GateActivitiesPeriodMs`), in nanoseconds.
+const STARVATION_CHECK_NS: f64 = 0.5e9;
+
+/// Returns the minimum share of a time in nanoseconds in which a thread pool with this number of starvation events was starved.
+pub fn starved_share(starvations: u64, nanoseconds: f64) -> f64 {
+    (starvations as f64 * STARVATION_CHECK_NS / nanoseconds.max(1.0)).min(1.0)
+}
+
 /// Share of throttled periods from which a CPU limit is the cause of waiting.
 pub const MIN_THROTTLED_SHARE: f64 = 0.1;
 

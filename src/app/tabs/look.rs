@@ -140,6 +140,10 @@ impl<'a> Look<'a> {
                 let key = self.state.key(Action::Profiles);
                 (format!("Not in this recording: {key}, then profile {profile}, records it."), Role::Warning)
             }
+            // Seen in NativeAOT of .NET 8.
+            Some(true) if native.is_some() && source == Source::Contention => {
+                (format!("No {events} {so_far}: NativeAOT may only count it, see counter monitor-lock-contention-count."), Role::Dim)
+            }
             Some(true) => (format!("No {events} {so_far}."), Role::Dim),
             None => (format!("No {events} {so_far}: none occurred, or they were not recorded (profile {profile} does)."), Role::Dim),
         }

@@ -22,6 +22,7 @@ mod time;
 mod trace_form;
 mod views;
 mod watching;
+mod without_findings;
 
 use crate::app::test_app::TestApp;
 

@@ -147,12 +147,16 @@ pub(super) fn warnings(canvas: &mut Canvas<'_>, state: &State, found: &[Finding]
 pub(super) fn draw_finding(canvas: &mut Canvas<'_>, state: &State, finding: &Finding, age: &str, style: Style, area: Rect) {
     let theme = canvas.theme;
     let mut advice = state.advice(finding);
-    let start = [(theme.sign(Sign::Trouble), style), (" ", style), (finding.text.as_str(), style), (age, theme.dim), (": ", theme.dim)];
-    let room = area.width.saturating_sub(start.iter().map(|(text, _)| width(text)).sum());
-    let why = [(finding.why, theme.text), (if advice.is_empty() { "" } else { ".  " }, theme.dim)];
+    let start = [(theme.sign(Sign::Trouble), style), (" ", style), (finding.text.as_str(), style), (age, theme.dim)];
+    let room = area.width.saturating_sub(start.iter().map(|(text, _)| width(text)).sum::<u16>() + width(".  "));
+    let why = [(": ", theme.dim), (finding.why, theme.text)];
     let needed = |steps: &[String]| steps.iter().map(|step| width(step)).sum::<u16>() + 2 * (steps.len().saturating_sub(1)) as u16;
-    // The keys matter more than the reason.
-    let has_why = advice.is_empty() || width(finding.why) + 3 + needed(&advice) <= room;
+    let fits_with_why = |steps: &[String]| width(finding.why) + width(": ") + needed(steps) <= room;
+    if !fits_with_why(&advice) && fits_with_why(&advice[..advice.len().min(1)]) {
+        advice.truncate(1);
+    }
+    // The first key matters more than the reason.
+    let has_why = advice.is_empty() || fits_with_why(&advice);
     while !has_why && advice.len() > 1 && needed(&advice) > room {
         advice.pop();
     }
@@ -165,7 +169,8 @@ pub(super) fn draw_finding(canvas: &mut Canvas<'_>, state: &State, finding: &Fin
     }
     let advice = advice.join("; ");
     let why = if has_why { &why[..] } else { &[] };
-    canvas.pieces(area.x, area.y, area.width, &[&start[..], why, &[(advice.as_str(), theme.accent)]].concat());
+    let end = if advice.is_empty() { "" } else { ".  " };
+    canvas.pieces(area.x, area.y, area.width, &[&start[..], why, &[(end, theme.dim), (advice.as_str(), theme.accent)]].concat());
 }
 
 /// Maximum width of a filter, in columns.
@@ -199,9 +204,9 @@ mod tests {
         let all = width(&whole);
         for (room, expected) in [
             (all, whole.as_str()),
-            (all - 1, "! 300/s exceptions: t, then Enter, 5: types and stacks"),
-            (54, "! 300/s exceptions: t, then Enter, 5: types and stacks"),
-            (53, "! 300/s exceptions: t, then Enter, 5"),
+            (all - 1, "! 300/s exceptions.  t, then Enter, 5: types and stacks"),
+            (55, "! 300/s exceptions.  t, then Enter, 5: types and stacks"),
+            (54, "! 300/s exceptions.  t, then Enter, 5"),
         ] {
             let area = Rect::new(0, 0, room, 1);
             let mut buffer = Buffer::empty(area);

@@ -84,7 +84,8 @@ impl State {
             }),
             figure("Thread pool threads", count, Role::Bytes, either("threadpool-thread-count", "dotnet.thread_pool.thread.count")),
             figure("Completed work items", rate, Role::Events, of("threadpool-completed-items-count")),
-            of("time-in-jit").and_then(|counter| {
+            // NativeAOT programs have the counter as well, but it is always 0.
+            of("time-in-jit").filter(|_| !process.native_aot).and_then(|counter| {
                 // The counter is in milliseconds per second.
                 let shares: History = history(counter).into_iter().map(|(at, ms)| (at, ms / 10.0)).collect();
                 single("Time in JIT", percent, Role::Events, &shares, " of a core".to_owned())

@@ -23,6 +23,7 @@ use crate::app::tabs::Tab;
 use crate::app::update::panes;
 use crate::app::watches::CurrentFinding;
 use crate::app::{AutoWatch, Watch};
+use crate::diagnosis::MIN_BUSY_CORES;
 use crate::model::{Age, Bytes, Capability, Count, Process, RunState, has_own_root, reachable_path, temporary_folder};
 
 pub(super) const TAB: Descriptor = Descriptor {
@@ -90,7 +91,9 @@ impl State {
     pub fn is_idle(&self) -> bool {
         let usage = self.list.selected().map(|key| self.usage.cpu(key)).unwrap_or_default();
         let recent = usage.len().checked_sub(IDLE_SCANS).map(|first| &usage[first..]);
-        recent.is_some_and(|recent| recent.iter().map(|(_, percent)| percent).sum::<f64>() < recent.len() as f64)
+        // On a busy machine, a process that has work waits for CPUs.
+        let has_work = self.selected_watch().and_then(|watch| watch.cpu?.waiting()).is_some_and(|waiting| waiting >= MIN_BUSY_CORES);
+        !has_work && recent.is_some_and(|recent| recent.iter().map(|(_, percent)| percent).sum::<f64>() < recent.len() as f64)
     }
 
     /// Returns which keys show more about a process without findings.

@@ -362,32 +362,6 @@ fn suspended_process_is_shown_with_what_to_do() {
 }
 
 /// The State is that of the process; what was found is in the findings.
-#[test]
-fn overview_separates_the_state_from_findings() {
-    let (mut app, ticket) = TestApp::watching();
-    app.count(ticket, published(61.0, 4e6, 38.0, 0.0, 0.0));
-    let state = app.state.overview().unwrap().facts.into_iter().find(|fact| fact.label == "State").unwrap();
-    assert_eq!((app.state.selected().unwrap().word(), state.value.as_str(), state.role), ("GC time", "running", Role::Good));
-    assert_eq!(app.state.advice_without_findings(), ["F: find out why it is slow", "D: what every thread is doing"]);
-}
-
-/// A deadlock that began before the watch leaves no other sign.
-#[test]
-fn process_that_uses_no_cpu_is_idle() {
-    for (percent, scans, is_idle) in [(0.0, 5, true), (0.0, 4, false), (0.9, 9, true), (1.0, 9, false)] {
-        let mut app = TestApp::new(120, 40);
-        for _ in 0..scans {
-            let mut process = process(7, "Shop");
-            process.usage.cpu_percent = Some(percent);
-            app.wait(1_000);
-            app.send(Msg::Processes(vec![process]));
-        }
-        assert_eq!(app.state.is_idle(), is_idle, "{percent} {scans}");
-        let stacks = "D: what every thread waits for";
-        assert_eq!(app.state.advice_without_findings().first().is_some_and(|first| first == stacks), is_idle, "{percent} {scans}");
-    }
-}
-
 /// A process that restarts all the time is gone before it can be recorded.
 #[test]
 fn ended_process_that_ran_briefly_advises_a_diagnostic_port() {
