@@ -80,10 +80,10 @@ impl SlowCauses {
             }
             None => writeln!(out, "No cause stands out: nothing is above its threshold.")?,
         }
-        writeln!(out, "\n{:>7}  {:<15}  FOUND", "SHARE", "CAUSE")?;
+        writeln!(out, "\n{:>8}  {:<15}  FOUND", "SHARE", "CAUSE")?;
         for FoundCause { share, problem, text, title, .. } in &self.causes {
             let share = share.map_or_else(String::new, |share| Percent(share).to_string());
-            writeln!(out, "{} {share:>5}  {title:<15}  {text}", if *problem { "!" } else { " " })?;
+            writeln!(out, "{} {share:>6}  {title:<15}  {text}", if *problem { "!" } else { " " })?;
         }
         Ok(())
     }
