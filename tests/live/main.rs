@@ -72,5 +72,6 @@ mod thread_time;
 mod tools;
 mod trace;
 mod tracing_service;
+mod watched_findings;
 mod watched_screen;
 mod watching;
