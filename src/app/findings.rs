@@ -2,15 +2,14 @@
 
 use super::action::Action;
 use super::effect::Effect;
-use super::growth::HEAP_GROWTH_REASON;
+use super::growth::{HEAP_GROWTH_REASON, recorded_growth};
 use super::pane::Focus;
 use super::stalls::{lock_waits, long_lock_waits, mean_waiters, thread_pool_finding};
 use super::state::State;
 use super::tabs::Tab;
 use super::update::keys;
 use crate::analysis::Snapshot;
-use crate::clr::payload::GcType;
-use crate::diagnosis::{GROWING_COLLECTIONS, Threshold, Thresholds, starved_share};
+use crate::diagnosis::{Threshold, Thresholds, starved_share};
 use crate::model::{Bytes, CountRate, Counted, Nanoseconds, Percent};
 
 /// Factor over the usual exception rate, and minimum exceptions per second.
@@ -122,26 +121,13 @@ pub fn findings(snapshot: &Snapshot, is_ended: bool, thresholds: &Thresholds) ->
         let finding = finding(Tab::Threads, mean_waiters(waiters, "locks"), "threads serialize on locks", "waiting methods");
         found.push(Finding { severity: excess, ..finding });
     }
-    if let Some((from, to, span)) = growth(snapshot, thresholds) {
+    if let Some((from, to, span)) = recorded_growth(snapshot, thresholds) {
         let text = format!("heap grew from {} to {} in {}", Bytes(from), Bytes(to), Nanoseconds(span));
         let severity = to as f64 / from.max(1) as f64 / thresholds.heap_growth();
         let finding = finding(Tab::Gc, text, HEAP_GROWTH_REASON, "its history");
         found.push(Finding { live: HEAP_ADVICE, severity, ..finding });
     }
     found
-}
-
-/// Returns heap sizes before and after, and the time between in nanoseconds, if each of the latest full collections left more than the one
-/// before.
-fn growth(snapshot: &Snapshot, thresholds: &Thresholds) -> Option<(u64, u64, u64)> {
-    let full = snapshot.gc.recent.iter().filter(|collection| collection.generation == 2 && collection.kind != GcType::FOREGROUND);
-    let sizes: Vec<(u64, i64)> = full.filter_map(|collection| Some((collection.heap_after?, collection.end))).collect();
-    let growths = sizes.windows(2).take_while(|pair| pair[0].0 > pair[1].0).count();
-    let ((to, end), (from, begin)) = (*sizes.first()?, *sizes.get(growths)?);
-    let grows = growths + 1 >= GROWING_COLLECTIONS
-        && to as f64 > from as f64 * thresholds.heap_growth()
-        && to.saturating_sub(from) as f64 >= thresholds.heap_growth_bytes();
-    grows.then_some((from, to, end.abs_diff(begin)))
 }
 
 impl Finding {
@@ -217,7 +203,7 @@ mod tests {
     use crate::app::health::{busy_core_finding, health_issues};
     use crate::app::test_app::{TestApp, published, recording};
     use crate::app::{Msg, ResourceHistory};
-    use crate::clr::payload::GcReason;
+    use crate::clr::payload::{GcReason, GcType};
     use crate::model::Phase;
 
     fn quiet() -> Snapshot {
@@ -387,12 +373,14 @@ mod tests {
             heap_after: Some(heap_after),
             promoted: None,
         };
-        let with = |sizes: [u64; 4]| {
+        let with_times = |sizes: [u64; 4], seconds: [u32; 4]| {
             // Newest first.
-            let recent: Vec<_> = sizes.into_iter().zip([1, 2, 3, 4]).map(|(size, number)| full(number, size * 1_000_000)).rev().collect();
+            let recent: Vec<_> = sizes.into_iter().zip(seconds).map(|(size, number)| full(number, size * 1_000_000)).rev().collect();
             analysis(move |snapshot| snapshot.gc.recent.clone_from(&recent), false)
         };
-        assert_eq!(with([100, 120, 130, 150]), [(Tab::Gc, "heap grew from 100 MB to 150 MB in 3.0 s".to_owned())]);
+        let with = |sizes| with_times(sizes, [1, 8, 9, 21]);
+        assert_eq!(with([100, 120, 130, 150]), [(Tab::Gc, "heap grew from 100 MB to 150 MB in 20 s".to_owned())]);
+        assert_eq!(with_times([100, 120, 130, 150], [1, 8, 9, 20]), [], "in 19 s: a program that starts");
         assert_eq!(with([100, 110, 120, 130]), [], "just below");
         assert_eq!(with([100, 110, 120, 131]).len(), 1);
         assert_eq!(with([100, 101, 102, 103]), []);

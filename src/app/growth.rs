@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::findings::{Finding, HEAP_ADVICE, finding};
 use super::health::runtime_counter;
 use super::tabs::Tab;
-use crate::analysis::CountersSnapshot;
+use crate::analysis::{CountersSnapshot, Snapshot};
+use crate::clr::payload::GcType;
 use crate::diagnosis::{GROWING_COLLECTIONS, Thresholds};
 use crate::model::{Bytes, Nanoseconds};
 
@@ -129,6 +130,20 @@ fn uncollected_growth(counters: &CountersSnapshot) -> Option<Growth> {
     let sizes = gen2?.history.iter().rev().zip(large?.history.iter().rev()).rev();
     let sizes: Vec<_> = sizes.map(|((at, gen2), (_, large))| (Duration::from_nanos(at.unsigned_abs()), gen2 + large)).collect();
     Growth::of(&sizes).filter(|growth| growth.span >= UNCOLLECTED_SPAN && growth.amount() >= MIN_UNCOLLECTED_BYTES)
+}
+
+/// Returns the heap sizes of a recording before and after, and the time between in nanoseconds, if each of the latest full collections left more
+/// than the one before.
+pub(super) fn recorded_growth(snapshot: &Snapshot, thresholds: &Thresholds) -> Option<(u64, u64, u64)> {
+    let full = snapshot.gc.recent.iter().filter(|collection| collection.generation == 2 && collection.kind != GcType::FOREGROUND);
+    let sizes: Vec<(u64, i64)> = full.filter_map(|collection| Some((collection.heap_after?, collection.end))).collect();
+    let growths = sizes.windows(2).take_while(|pair| pair[0].0 > pair[1].0).count();
+    let ((to, end), (from, begin)) = (*sizes.first()?, *sizes.get(growths)?);
+    let grows = growths + 1 >= GROWING_COLLECTIONS
+        && end.abs_diff(begin) >= MIN_SPAN.as_nanos() as u64
+        && to as f64 > from as f64 * thresholds.heap_growth()
+        && to.saturating_sub(from) as f64 >= thresholds.heap_growth_bytes();
+    grows.then_some((from, to, end.abs_diff(begin)))
 }
 
 #[cfg(test)]

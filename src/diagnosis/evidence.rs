@@ -147,7 +147,7 @@ impl Evidence<'_> {
         let mut severity = (share / self.thresholds.share(Threshold::GcTime)).max(full / self.thresholds.of(Threshold::Gen2Collections));
         if let Some((from, to)) = growth(&gc.recent, self.thresholds) {
             let induced = if gc.induced > 0 { " (some are induced)" } else { "" };
-            text = format!("The heap grew from {} to {}: full collections{induced} leave more each time. {text}", Bytes(from), Bytes(to));
+            text = format!("The heap grew from {} to {}, possibly a leak: full GCs{induced} leave more. {text}", Bytes(from), Bytes(to));
             severity = severity.max(to as f64 / from.max(1) as f64 / self.thresholds.heap_growth()).max(1.0);
         }
         if let Some(wait) = gc.finalizer_wait.filter(|wait| wait.queued > 0) {

@@ -112,7 +112,7 @@ fn most_severe_cause_is_first_and_names_its_source() {
             100,
             Cause::Gc,
             Some(0.0),
-            "The heap grew from 20.0 MB to 90.0 MB: full collections leave more each time. All threads are paused for 0 % of the time.",
+            "The heap grew from 20.0 MB to 90.0 MB, possibly a leak: full GCs leave more. All threads are paused for 0 % of the time.",
         ),
         (
             |snapshot| set_lock_waits(snapshot, 90),

@@ -101,7 +101,7 @@ impl Threshold {
     /// Returns the name in the configuration file, the description, the default, and the minimum and maximum.
     fn row(self) -> (&'static str, &'static str, f64, (f64, f64)) {
         match self {
-            Self::GcTime => ("gc-time", "Time in GC pauses, % of the time", 10.0, (0.1, 100.0)),
+            Self::GcTime => ("gc-time", "Time in GC pauses, % of the time, over 10 s", 10.0, (0.1, 100.0)),
             Self::Exceptions => ("exceptions", "Exceptions per second, over 5 s", 50.0, (0.1, 1e6)),
             Self::LockWaiters => ("lock-waiters", "Threads waiting for locks at a time, on average", 2.0, (0.1, 1e4)),
             Self::LockWait => ("lock-wait", "Time for which a thread has been waiting for a lock, seconds", 10.0, (1.0, 3600.0)),

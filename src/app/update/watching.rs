@@ -128,6 +128,14 @@ impl State {
         self.list.selected().is_some_and(|selected| due(self).iter().any(|(key, at)| *key == selected && *at <= soon))
     }
 
+    /// Returns when a failed automatic watch of the selected process will be tried again.
+    pub(in crate::app) fn watch_retry(&self) -> Option<Duration> {
+        let selected = self.list.selected()?;
+        let (_, at) = due(self).into_iter().find(|(key, _)| *key == selected)?;
+        let has_failed = self.watches.retry_at(selected) > self.now.elapsed;
+        at.checked_sub(self.now.elapsed).filter(|_| has_failed)
+    }
+
     /// Whether the selected process will be watched automatically only after it has run for a while.
     pub(in crate::app) fn is_watch_delayed(&self) -> bool {
         let Some(row) = self.selected() else { return false };

@@ -145,14 +145,18 @@ impl State {
             return Some((text, Role::Accent));
         }
         let watch = self.watches.of(process.key);
-        let text = match watch {
-            None if self.is_watch_delayed() => STARTING.to_owned(),
-            None if self.will_be_watched() => WAITING.to_owned(),
-            Some(watch) if watch.counters.is_none() => WAITING.to_owned(),
-            None if Action::Watch.status(self) == Status::Ready => {
+        let retry = self.watch_retry().map(Age);
+        let text = match (watch, retry) {
+            (None, _) if self.is_watch_delayed() => STARTING.to_owned(),
+            (None, _) if self.will_be_watched() => WAITING.to_owned(),
+            (None, Some(retry)) => {
+                format!("Not watched: it failed, {} shows why. The next attempt is in {retry}.", self.key(Action::Messages))
+            }
+            (Some(watch), _) if watch.counters.is_none() => WAITING.to_owned(),
+            (None, None) if Action::Watch.status(self) == Status::Ready => {
                 format!("Not watched: {} shows heap, GC, exceptions, thread pool and locks.", self.key(Action::Watch))
             }
-            None if self.options.readonly && self.options.watch == AutoWatch::Never => {
+            (None, None) if self.options.readonly && self.options.watch == AutoWatch::Never => {
                 "Not watched: dn-top was started with --readonly. --watch selected allows it.".to_owned()
             }
             _ => return None,

@@ -1,4 +1,3 @@
-use crate::app::tabs::Role;
 use crate::app::test_app::{START_UNIX_MS, TestApp, process, published, recording, sample_processes};
 use crate::app::{Effect, JobResult, Msg, Ticket};
 use crate::model::{Contact, Outcome, Phase, Process, Recording, RunState, StoppedBy, Trouble};

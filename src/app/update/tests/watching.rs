@@ -350,6 +350,8 @@ fn failed_automatic_watch_is_retried_and_reported_once() {
     app.send(Msg::WatchEnded { ticket, trouble: Some("no answer".into()) });
     let toast_count = app.toast_texts().len();
     assert_eq!(app.last_toast(), "OrderService (4242) is not watched: no answer");
+    let (notice, _) = app.state.overview().unwrap().notice.unwrap();
+    assert_eq!(notice, "Not watched: it failed, ! shows why. The next attempt is in 10s.");
     for seconds in [10, 20, 40] {
         fail(&mut app, seconds);
     }
