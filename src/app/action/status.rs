@@ -249,7 +249,8 @@ pub(super) fn clear(state: &State) -> Status {
 }
 
 pub(super) fn record_tab(state: &State) -> Status {
-    if state.shown_recording().is_some() || state.tab.sources().is_empty() { Status::Idle } else { attachable(state) }
+    let has_content = !state.tab.sources().is_empty() && state.native_aot_reason(state.tab).is_none();
+    if has_content && state.shown_recording().is_none() { attachable(state) } else { Status::Idle }
 }
 
 pub(super) fn pause(state: &State) -> Status {

@@ -31,7 +31,7 @@ fn counted<'a>(_: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a>
     figures.extend(value("methods-jitted-count").map(|count| Figure::new("JIT-compiled", Count(count as u64), Role::Strong)));
     figures.extend(value("il-bytes-jitted").map(|bytes| Figure::new("IL size", Bytes(bytes as u64), Role::Text)));
     let has_counters = counters.is_none() || !figures.is_empty();
-    let empty = if has_counters { "Counters do not list methods." } else { ".NET Core 3.1 and NativeAOT have no JIT counters." };
+    let empty = if has_counters { "Counters do not list methods." } else { ".NET Core 3.1 has no JIT counters." };
     View { head: vec![Head::Figures(figures)], ..View::without_rows(empty) }
 }
 

@@ -14,13 +14,17 @@ use crate::app::live_threads::LiveThread;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::app::top_frames::TopFrame;
-use crate::model::{Bytes, Count, CountRate, Percent, ThreadUse};
+use crate::diagnosis::Source;
+use crate::model::{Bytes, Count, CountRate, Percent, Process, ThreadUse};
 
 /// Shows a process that is not being recorded; `None` if it cannot be attached to.
 pub(super) fn view<'a>(state: &'a State, tab: Tab, live: &Live) -> Option<View<'a>> {
     let row = state.selected().filter(|_| !state.shows_files())?;
     if attach(state, row).is_some() {
         return None;
+    }
+    if let Some(reason) = state.native_aot_reason(tab) {
+        return Some(View::without_rows(reason));
     }
     let watch = state.selected_watch();
     let counters = watch.and_then(|watch| watch.counters.as_deref());
@@ -176,5 +180,47 @@ impl State {
         let mut profiles: Vec<_> = tab.sources().iter().map(|source| source.profile().to_owned()).collect();
         profiles.dedup();
         profiles
+    }
+
+    /// Returns why a tab has no content if the selected process is a NativeAOT program that never has any.
+    pub(in crate::app) fn native_aot_reason(&self, tab: Tab) -> Option<String> {
+        let row = self.selected().filter(|row| row.process.native_aot)?;
+        // The kernel samples NativeAOT programs as well.
+        let lacks = |source: &Source| *source != Source::Samples && !source.is_available_in_native_aot();
+        let lacks_all = !tab.sources().is_empty() && tab.sources().iter().all(lacks);
+        lacks_all.then(|| native_aot_without_jit(&row.process))
+    }
+}
+
+/// Returns the reason why there is nothing to show about compilation and assemblies.
+pub(super) fn native_aot_without_jit(process: &Process) -> String {
+    format!("{}: a NativeAOT program compiles no methods and loads no assemblies.", process.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::app::test_app::{TestApp, process};
+    use crate::app::{AutoWatch, Msg};
+
+    #[test]
+    fn native_aot_program_has_no_content_to_record_in_some_tabs() {
+        for (native_aot, tab, is_empty) in
+            [(true, ":JIT⏎", true), (true, ":Assemblies⏎", true), (true, ":Threads⏎", false), (false, ":JIT⏎", false)]
+        {
+            let mut app = TestApp::new(120, 40);
+            app.state.options.watch = AutoWatch::Never;
+            let mut process = process(7, "Shop");
+            process.native_aot = native_aot;
+            app.send(Msg::Processes(vec![process]));
+            app.press("⏎");
+            app.press(tab);
+            let screen = crate::ui::tests::screen(&app.state);
+            assert_eq!(
+                screen.contains("Shop: a NativeAOT program compiles no methods and loads no assemblies."),
+                is_empty,
+                "{tab}: {screen}"
+            );
+            assert_eq!(screen.contains("Enter record"), !is_empty, "{tab}: {screen}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The common input of the tabs of a recording.
 
 use super::cell::Cell;
+use super::live::native_aot_without_jit;
 use super::view::{Chart, Figure, Line, Role};
 use crate::analysis::{CountersSnapshot, Counts, KernelSamples, SampleFilter, Timeline};
 use crate::app::action::{Action, native_aot};
@@ -124,7 +125,7 @@ impl<'a> Look<'a> {
         if let Some(process) = native.filter(|_| !source.is_available_in_native_aot()) {
             let text = match source {
                 Source::Samples => native_aot(process, NativeAotGap::Samples),
-                _ => format!("{}: a NativeAOT program compiles no methods and loads no assemblies.", process.name),
+                _ => native_aot_without_jit(process),
             };
             return (text, Role::Dim);
         }
