@@ -97,7 +97,7 @@ impl Threshold {
             None => (text, Duration::ZERO),
         };
         // A tag may contain anything.
-        let after_tags = condition.find("]").map_or(0, |end| end + 1);
+        let after_tags = condition.find(']').map_or(0, |end| end + 1);
         let at = after_tags + condition[after_tags..].find(['>', '<']).ok_or(EXPECTED)?;
         let (name, comparison) = (condition[..at].trim(), &condition[at..]);
         let comparison = Comparison::ALL.into_iter().find(|known| comparison.starts_with(known.sign())).ok_or(EXPECTED)?;
