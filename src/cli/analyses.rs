@@ -368,6 +368,13 @@ mod tests {
     }
 
     #[test]
+    fn titles_are_field_names_without_unit() {
+        for (name, expected) in [("loh_bytes", "LOH"), ("gc_handles", "GC handles"), ("awaiting_finalization", "awaiting finalization")] {
+            assert_eq!(title(name), expected);
+        }
+    }
+
+    #[test]
     fn tables_are_aligned() {
         let row = |count, name: &str| {
             Fields(vec![("count", Value::Count(count)), ("wait_ns", Value::Missing), ("method", Value::Text(name.into()))])
@@ -376,7 +383,7 @@ mod tests {
         let found = Found { totals, rows: vec![row(7, "A.B"), row(123, "")], routes: None, stacks: None };
         let mut out = Vec::new();
         found.write_text(&mut out).unwrap();
-        let expected = "max wait          1.5 ms\n\nCOUNT  WAIT  METHOD\n    7     -  A.B\n  123     -  (no stack)\n";
+        let expected = "max wait               1.5 ms\n\nCOUNT  WAIT  METHOD\n    7     -  A.B\n  123     -  (no stack)\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 }
