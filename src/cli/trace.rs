@@ -43,7 +43,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Trace) -> Result<Exit, Fa
 async fn listen(host: &Host, path: &Path, record_command: &RecordCommand) -> Result<Exit, Failure> {
     let mut interrupts = interrupt::listen()?;
     let mut port = RuntimePort::serve(path, &host.sources).map_err(anyhow::Error::from)?;
-    let shown = SafeText::from_path(port.path());
+    let shown = SafeText::from_path(port.name());
     print::message(format_args!("waiting for a program to start with DOTNET_DiagnosticPorts={shown} in its environment; Ctrl-C cancels"));
     let launched = tokio::select! {
         launched = port.first() => launched,

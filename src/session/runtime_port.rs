@@ -9,6 +9,7 @@ use tokio::task::JoinHandle;
 use super::launch::{Launched, Recorded, resume_others};
 use crate::net::discovery::Sources;
 use crate::net::port::{Port, PortError};
+use crate::net::stream::port_name;
 
 /// A diagnostic port that we serve. The runtimes that connect after the first one are resumed. Dropping it removes the socket and closes all
 /// connections.
@@ -32,9 +33,9 @@ impl RuntimePort {
         Ok(Self { path, first, serving })
     }
 
-    /// The absolute path at which the port is served.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// The absolute address at which the port is served, in the form of `DOTNET_DiagnosticPorts`.
+    pub fn name(&self) -> &Path {
+        port_name(&self.path)
     }
 
     /// Waits for the first runtime; forever if it was returned before. It remains connected as long as this port is served.
