@@ -355,7 +355,7 @@ fn errors_are_consistent_across_commands() {
     let usage = run(&["trace", "--no-such-option"]);
     assert!(usage.code == 2 && usage.stderr.starts_with("dn-top: unexpected argument"), "{}", usage.stderr);
     let missing = run(&["--demo", "trace"]);
-    assert!(missing.code == 2 && missing.stderr.contains("  OrderService\n"), "{}", missing.stderr);
+    assert!(missing.code == 2 && missing.stderr.contains("  OrderService             dotnet OrderService.dll "), "{}", missing.stderr);
 }
 
 #[test]

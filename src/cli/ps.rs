@@ -101,7 +101,10 @@ pub(super) async fn candidates(host: &Host) -> Result<Exit, Failure> {
     if attachable.is_empty() {
         print::message("no .NET process can be attached to; `dn-top ps` shows why");
     } else {
-        let line = |row: &&Process| format!("{:>9}  {}", row.key.pid, row.name);
+        let line = |row: &&Process| {
+            let line = format!("{:>9}  {:<24} {}", row.key.pid, row.name, row.short_command_line());
+            line.trim_end().to_owned()
+        };
         print::message(format_args!("processes:\n{}", attachable.iter().map(line).collect::<Vec<_>>().join("\n")));
     }
     Ok(Exit::Usage)

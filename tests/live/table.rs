@@ -125,6 +125,10 @@ fn listed(subject: &Subject<'_>) {
     let host = subject.runtime.host();
     let host = host.file_name().unwrap().to_str().unwrap();
     assert_eq!((row[1], row[2], row[command]), (subject.name(), subject.runtime.version, host));
+    let missing = Invocation::new(["stacks"]).run();
+    let words: Vec<_> = missing.stderr.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
+    let row = words.iter().find(|row| row.first().is_some_and(|pid| *pid == subject.pid())).unwrap_or_else(|| panic!("{}", missing.stderr));
+    assert_eq!((missing.code, row[1], row[2]), (2, subject.name(), host), "{}", missing.stderr);
 }
 
 fn inspected(subject: &Subject<'_>) {
