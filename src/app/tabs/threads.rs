@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use foldhash::HashMap;
+
 use super::cell::{Cell, at, nanoseconds};
 use super::list::{Fit, Rows, Table};
 use super::live::{self, listed, state_of};
@@ -42,11 +44,13 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         if is_pool_known { Head::Figures(pool_figures(pool)) } else { missing(look, "thread pool", Source::ThreadPool) },
         if locks.count > 0 { Head::Figures(lock_figures(look, locks)) } else { missing(look, "locks", Source::Contention) },
     ];
+    let rows = look.state.thread_rows().into_iter().skip(1).collect::<Vec<_>>();
+    let names: HashMap<_, _> = rows.iter().filter_map(|row| Some((row.thread?.in_process()?, row.name))).collect();
     if let Some(site) = locks.sites.first().filter(|site| !site.method.is_empty()) {
-        let text = format!("top lock contention: {} in {}", Nanoseconds(site.wait_ns), site.method);
+        let held = owner(site, &names).map_or_else(String::new, |owner| format!(", mostly held by {owner}"));
+        let text = format!("top lock contention: {} in {}{held}", Nanoseconds(site.wait_ns), site.method);
         head.push(Head::text(text, Role::Text));
     }
-    let rows = look.state.thread_rows().into_iter().skip(1).collect::<Vec<_>>();
     if !rows.is_empty() {
         let methods = Tab::Methods.key(look.state.row_kind());
         let key = look.state.key(Action::Threads);
@@ -62,7 +66,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         Some(threads) => listed(look.state, threads).place(look.state, Tab::Threads).view(empty),
         None => threads(look, rows).place(look.state, Tab::Threads).view(empty),
     };
-    let beside = [(locks.count > 0).then(|| sites(look, locks).finish()), (!pool.recent.is_empty()).then(|| adjustments(pool))];
+    let beside = [(locks.count > 0).then(|| sites(look, locks, names).finish()), (!pool.recent.is_empty()).then(|| adjustments(pool))];
     let lists: Vec<_> = beside.into_iter().flatten().collect();
     let workers = look.level_chart("pool workers", Role::Bytes, |value| format!("{value:.0}"), &pool.workers_over_time);
     let unit = |value: f64| CountRate(value).to_string();
@@ -143,8 +147,18 @@ fn lock_figures(look: Look<'_>, locks: &ContentionSnapshot) -> Vec<Figure> {
     all
 }
 
+/// Returns the thread for which threads waited longest, which held the lock: its id, and its name if it has one.
+fn owner(site: &ContentionSite, names: &HashMap<u64, &str>) -> Option<String> {
+    let (thread, _) = site.owners.first()?;
+    Some(match names.get(thread).filter(|name| !name.is_empty()) {
+        Some(name) => format!("{thread} {name}"),
+        None => thread.to_string(),
+    })
+}
+
 /// Lists the methods that wait for locks.
-fn sites<'a>(look: Look<'a>, locks: &'a ContentionSnapshot) -> Table<'a, &'a ContentionSite> {
+fn sites<'a>(look: Look<'a>, locks: &'a ContentionSnapshot, names: HashMap<u64, &'a str>) -> Table<'a, &'a ContentionSite> {
+    let has_owners = locks.sites.iter().any(|site| !site.owners.is_empty());
     Table::new(locks.sites.iter().collect(), |site: &&ContentionSite| site.method.clone())
         .column("WAITED", 7, Fit::Right, |site| Cell::new(Nanoseconds(site.wait_ns), Role::Strong))
         .column("WAITS", 6, Fit::Right, |site| Cell::new(Count(site.count), Role::Events))
@@ -152,6 +166,7 @@ fn sites<'a>(look: Look<'a>, locks: &'a ContentionSnapshot) -> Table<'a, &'a Con
             Cell::known((site.unfinished > 0).then_some(Count(site.unfinished)), Role::Warning)
         })
         .column("MAX", 7, Fit::Right, |site| Cell::new(Nanoseconds(site.longest_ns), Role::Text))
+        .column_if(has_owners, "HELD BY", 16, Fit::Left, move |site| Cell::known(owner(site, &names), Role::Text))
         .column("WAITING METHOD", 0, Fit::Name, move |site| look.method(&site.method))
 }
 
