@@ -336,7 +336,8 @@ pub(super) fn busy_core_finding(cpu: &[(i64, f64)], thresholds: &Thresholds) -> 
     let until = cpu.last().map_or(0, |(at, _)| *at);
     // High CPU use may be intended, so any other finding is more severe.
     (least >= thresholds.of(Threshold::Cpu)).then(|| {
-        let finding = finding(Tab::Methods, format!("CPU {now:.0} % of a core"), "a thread is running all the time", "hot methods");
+        let finding =
+            finding(Tab::Methods, format!("CPU {now:.0} % of a core"), "a thread runs all the time, or several are busy", "hot methods");
         (Finding { recorded: false, severity: 1.0, ..finding }, Duration::from_nanos(until.abs_diff(since)))
     })
 }

@@ -154,9 +154,10 @@ impl<'a> Look<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::test_app::{TestApp, recording};
+    use crate::app::Msg;
+    use crate::app::test_app::{TestApp, recording, sample_processes};
     use crate::model::{Phase, Recording};
-    use crate::ui::tests::analysis::scripted;
+    use crate::ui::tests::analysis::{empty, scripted};
 
     #[test]
     fn gc_time_is_highlighted_above_the_configured_threshold() {
@@ -168,6 +169,24 @@ mod tests {
         for (percent, role) in [(share * 110.0, Role::Strong), (share * 90.0, Role::Warning)] {
             app.state.options.thresholds.set(Threshold::GcTime, percent).unwrap();
             assert_eq!(Look::new(&app.state).unwrap().gc_time().role, role, "{percent}");
+        }
+    }
+
+    #[test]
+    fn native_aot_may_only_count_lock_contention() {
+        let counts = ": NativeAOT may only count it, see counter monitor-lock-contention-count.";
+        for (native_aot, source, expected) in [
+            (false, Source::Contention, "No lock contention so far.".to_owned()),
+            (true, Source::Contention, format!("No lock contention so far{counts}")),
+            (true, Source::Exceptions, "No exceptions so far.".to_owned()),
+        ] {
+            let mut app = TestApp::populated(120, 40);
+            let mut processes = sample_processes();
+            processes.iter_mut().for_each(|process| process.native_aot = native_aot);
+            app.send(Msg::Processes(processes));
+            app.press("t");
+            app.report(Recording { analysis: Some(empty()), ..recording(1, 42, Phase::Recording) });
+            assert_eq!(Look::new(&app.state).unwrap().missing(source).0, expected);
         }
     }
 }
