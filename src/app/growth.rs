@@ -22,6 +22,8 @@ const MIN_UNCOLLECTED_BYTES: f64 = 64e6;
 pub(super) const HEAP_GROWTH_REASON: &str = "more survives each full GC, possibly a leak";
 /// Factor over the longest time between two gen 2 collections after which the next one is overdue.
 const OVERDUE: u64 = 2;
+/// Share of the mean rate of growth at which a growing heap has nearly stopped to grow.
+const SLOWED: f64 = 0.25;
 const SECOND: i64 = 1_000_000_000;
 
 /// The growth of a value.
@@ -116,11 +118,14 @@ fn collected_growth(sizes: &[(i64, f64)], now: i64, thresholds: &Thresholds) -> 
     let grown = &sizes[sizes.len().checked_sub(growths + 1)?..];
     let ((begin, from), (end, to)) = (*grown.first()?, *grown.last()?);
     let growth = Growth { from, to, span: Duration::from_nanos(end.abs_diff(begin)) };
+    // A cache that is nearly full grows slowly.
+    let (at, before) = grown[grown.len().checked_sub(2)?];
+    let has_slowed = (to - before) / (end - at) as f64 * (end - begin) as f64 <= growth.amount() * SLOWED;
     // The next collection is overdue: since the latest one, there has been no growth that would have caused it.
     let longest = grown.windows(2).map(|pair| pair[0].0.abs_diff(pair[1].0)).max()?;
     let is_over = end.abs_diff(now) > longest.saturating_mul(OVERDUE).max(MIN_SPAN.as_nanos() as u64);
     let grows = growths >= GROWING_COLLECTIONS && growth.amount() > thresholds.heap_growth_bytes();
-    (grows && !is_over && growth.span >= MIN_SPAN).then_some(growth)
+    (grows && !is_over && !has_slowed && growth.span >= MIN_SPAN).then_some(growth)
 }
 
 /// Returns the growth in bytes if gen 2 and the LOH have been growing for long. Some of that may be garbage: a heap that is large has few gen 2
@@ -167,6 +172,7 @@ mod tests {
         assert_eq!(found(&[(40, 20), (34, 40), (28, 60), (22, 70), (16, 90)]), grew, "16 s ago");
         assert_eq!(found(&[(45, 20), (39, 40), (33, 60), (27, 70), (21, 90)]), None, "no longer: the cache is full");
         assert!(found(&[(65, 20), (53, 40), (48, 60), (46, 70), (22, 90)]).is_some(), "they are rare");
+        assert_eq!(found(&[(45, 20), (39, 40), (33, 60), (27, 70), (3, 75)]), None, "it has nearly stopped");
         assert_eq!(found(&[(16, 20), (12, 40), (8, 60), (4, 70), (0, 90)]), None, "in 16 s: a program that starts");
         assert_eq!(found(&[(24, 20), (18, 40), (12, 60), (6, 70), (0, 70)]), None);
     }
