@@ -47,8 +47,13 @@ impl Conditions {
 
 impl Condition {
     fn parse(text: &str) -> Result<Self, String> {
-        let threshold = Threshold::parse(text).map(Self::Threshold);
-        threshold.or_else(|wrong| Trigger::parse(text).map(Self::Event).map_err(|_| wrong))
+        let name = text.split([':', '[']).next().unwrap_or_default();
+        // A wrong threshold must not be taken for an event that never occurs.
+        let may_be_event = !name.contains(['>', '<']);
+        Threshold::parse(text).map(Self::Threshold).or_else(|wrong| match Trigger::parse(text) {
+            Ok(trigger) if may_be_event => Ok(Self::Event(trigger)),
+            _ => Err(wrong),
+        })
     }
 }
 
@@ -120,6 +125,8 @@ mod tests {
             "cpu=>80",
             "cpu>2GB",
             "a/>1",
+            "P/name>x",
+            "P/name[a=1]>x",
             "/a>1",
             "a b>1",
             "a[b]>1",
