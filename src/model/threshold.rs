@@ -155,7 +155,7 @@ fn bytes_of(unit: &str) -> Option<f64> {
     }
 }
 
-/// Formats the threshold as [`Threshold::parse`] accepts it.
+/// Formats the threshold as it is parsed.
 impl fmt::Display for Threshold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = self.comparison.sign();
