@@ -164,7 +164,10 @@ fn only_root_can_sample_process_of_another_user() {
             return runtimes::skip(&output.stderr);
         }
         assert_eq!((owner, output.code), (65533, 0), "{runtime}: {}", output.stderr);
-        assert_eq!(output.json()["methods"][0]["name"], "Known.Burn(int)", "{runtime}: {}", output.stdout);
+        // With little CPU time, starting to burn it takes the runtime about as much.
+        let document = output.json();
+        let managed = document["methods"].as_array().unwrap().iter().find(|method| method["kind"] == "managed");
+        assert_eq!(managed.unwrap()["name"], "Known.Burn(int)", "{runtime}: {}", output.stdout);
         // Its own user can sample it, with less detail.
         let own = Invocation::of(SECOND_USER[0], [&SECOND_USER[1..], &[DN_TOP, "cpu", &pid, "--duration", "1s", "--json"]].concat()).run();
         if own.stderr.contains("perf events") && own.code == 4 {

@@ -117,7 +117,7 @@ fn no_request_crashes_runtime() {
             // Dumps.
             attempt(["dump", "PID", "-o", ""]).refused(""),
             attempt(["dump", "PID", "-o", "/no/such/folder/core"]).refused("the folder /no/such/folder does not exist"),
-            attempt(["dump", "PID", "-o", place.path().to_str().unwrap()]).refused("exists already"),
+            attempt(["dump", "PID", "--type", "mini", "-o", place.path().to_str().unwrap()]),
             attempt(["dump", "PID", "-o", pipe.to_str().unwrap()]).refused("exists already"),
             attempt(["dump", "PID", "-o", &format!("/tmp/{long}")]).refused(""),
             // Perf maps.
