@@ -47,7 +47,10 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let rows = look.state.thread_rows().into_iter().skip(1).collect::<Vec<_>>();
     let names: HashMap<_, _> = rows.iter().filter_map(|row| Some((row.thread?.in_process()?, row.name))).collect();
     if let Some(site) = locks.sites.first().filter(|site| !site.method.is_empty()) {
-        let held = owner(site, &names).map_or_else(String::new, |owner| format!(", mostly held by {owner}"));
+        let held = owner(site, &names).map_or_else(String::new, |(owner, waits)| {
+            let all = Counted(site.count, "wait");
+            format!(", held by {owner} in {} of {all:#}", Count(waits))
+        });
         let text = format!("top lock contention: {} in {}{held}", Nanoseconds(site.wait_ns), site.method);
         head.push(Head::text(text, Role::Text));
     }
@@ -147,13 +150,11 @@ fn lock_figures(look: Look<'_>, locks: &ContentionSnapshot) -> Vec<Figure> {
     all
 }
 
-/// Returns the thread for which threads waited longest, which held the lock: its id, and its name if it has one.
-fn owner(site: &ContentionSite, names: &HashMap<u64, &str>) -> Option<String> {
-    let (thread, _) = site.owners.first()?;
-    Some(match names.get(thread).filter(|name| !name.is_empty()) {
-        Some(name) => format!("{thread} {name}"),
-        None => thread.to_string(),
-    })
+/// Returns the thread for which threads waited longest, as it held the lock (its id, and its name if it has one), and the number of these waits.
+fn owner(site: &ContentionSite, names: &HashMap<u64, &str>) -> Option<(String, u64)> {
+    let (thread, waits) = site.owners.first()?;
+    let name = names.get(thread).filter(|name| !name.is_empty());
+    Some((name.map_or_else(|| thread.to_string(), |name| format!("{thread} {name}")), *waits))
 }
 
 /// Lists the methods that wait for locks.
@@ -166,7 +167,9 @@ fn sites<'a>(look: Look<'a>, locks: &'a ContentionSnapshot, names: HashMap<u64, 
             Cell::known((site.unfinished > 0).then_some(Count(site.unfinished)), Role::Warning)
         })
         .column("MAX", 7, Fit::Right, |site| Cell::new(Nanoseconds(site.longest_ns), Role::Text))
-        .column_if(has_owners, "HELD BY", 16, Fit::Left, move |site| Cell::known(owner(site, &names), Role::Text))
+        .column_if(has_owners, "HELD MOST BY", 16, Fit::Left, move |site| {
+            Cell::known(owner(site, &names).map(|(owner, _)| owner), Role::Text)
+        })
         .column("WAITING METHOD", 0, Fit::Name, move |site| look.method(&site.method))
 }
 
@@ -301,5 +304,29 @@ mod tests {
         let thread = ThreadUse { thread: 11, name: "a".into(), cpu: Duration::from_secs(1), runnable: None, state: 'S' };
         assert_eq!(shown(vec![thread]), (false, [true; 2]));
         assert_eq!(shown(Vec::new()), (true, [false; 2]));
+    }
+
+    #[test]
+    fn thread_that_held_the_lock_longest_is_named() {
+        let mut app = TestApp::populated(160, 50);
+        app.press("t");
+        let mut analysis = (*crate::ui::tests::analysis::scripted()).clone();
+        let site = ContentionSite {
+            method: "Shop.Pay".to_owned(),
+            count: 9,
+            unfinished: 0,
+            wait_ns: 5_000_000_000,
+            longest_ns: 1_000_000_000,
+            owners: vec![(11, 4), (7, 5)],
+        };
+        (analysis.snapshot.contention.count, analysis.snapshot.contention.sites) = (9, vec![site]);
+        app.report(Recording { analysis: Some(analysis.into()), ..recording(1, 5, Phase::Recording) });
+        app.press("⏎6");
+        let view = app.state.view_of(Tab::Threads).unwrap();
+        let texts = view.head.iter().filter_map(|head| if let Head::Text(pieces) = head { Some(pieces[0].0.clone()) } else { None });
+        let texts: Vec<_> = texts.collect();
+        let is_named =
+            |text: &String| text.starts_with("top lock contention: 5.0 s in Shop.Pay, held by 11") && text.ends_with("in 4 of 9 waits");
+        assert!(texts.iter().any(is_named), "{texts:?}");
     }
 }
