@@ -177,7 +177,7 @@ pub struct ContentionSite {
     /// Longest wait in nanoseconds, finished or not.
     pub longest_ns: u64,
     /// Threads that held the lock when waits began, by operating system ID, with the number of these waits: those with the longest waits first, at
-    /// most four. Empty before .NET 8.
+    /// most four. Empty before .NET 8, and without the waits whose owner the runtime does not name.
     pub owners: Vec<(u64, u64)>,
 }
 
