@@ -95,6 +95,18 @@ pub(super) fn listen() -> anyhow::Result<Interrupts> {
     Interrupts::new().context("cannot install signal handlers")
 }
 
+/// Runs what needs no cleanup until a signal arrives; `what` is the message then. The default action of signals is gone once a command of this
+/// program has installed handlers.
+pub(super) async fn until_signal<T>(what: &'static str, action: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let mut interrupts = listen()?;
+    tokio::select! {
+        biased;
+        // Its own message about the signal is more specific.
+        result = action => result,
+        () = interrupts.next() => Err(interrupted(what)),
+    }
+}
+
 /// Returns the error of a command that a signal ended.
 pub(super) fn interrupted(what: &'static str) -> Failure {
     Failure::new(Exit::Interrupted, anyhow::anyhow!(what))

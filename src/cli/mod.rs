@@ -107,9 +107,9 @@ fn run() -> Result<Exit, Failure> {
         Command::Salvage(salvage) => on_processes(options, async |host| salvage::run(host, &salvage).await),
         Command::Counters(counters) => on_processes(options, async |host| counters::run(host, counters).await),
         Command::Cpu(cpu) => on_target(options, &cpu.target.target, &cpu.when, async |host| cpu::run(host, &cpu).await),
-        Command::Stacks(arguments) => {
-            on_target(options, &arguments.target.target, &arguments.when, async |host| stacks::run(host, &arguments).await)
-        }
+        Command::Stacks(arguments) => on_target(options, &arguments.target.target, &arguments.when, async |host| {
+            interrupt::until_signal("interrupted", stacks::run(host, &arguments)).await
+        }),
         Command::Gc(arguments) => analyze(Analysis::Gc, &arguments),
         Command::Exceptions(arguments) => analyze(Analysis::Exceptions, &arguments),
         Command::Allocations(arguments) => analyze(Analysis::Allocations, &arguments),
@@ -137,7 +137,9 @@ fn run() -> Result<Exit, Failure> {
             on_processes(options, async |host| control::startup_hook(host, &target.target, &path).await)
         }
         Command::Profiler(profiler) => on_processes(options, async |host| control::profiler(host, profiler).await),
-        Command::Dump(dump) => on_target(options, &dump.target.target, &dump.when, async |host| dump::dump(host, &dump).await),
+        Command::Dump(dump) => on_target(options, &dump.target.target, &dump.when, async |host| {
+            interrupt::until_signal("interrupted; the process may still be writing the dump", dump::dump(host, &dump)).await
+        }),
         Command::Perfmap { target, switch, kind, output } => {
             on_processes(options, async |host| dump::perf_map(host, &target.target, switch, kind, output.json).await)
         }

@@ -8,6 +8,7 @@ use tokio::time::sleep;
 use super::args::When;
 use super::exit::{Exit, Failure};
 use super::host::Host;
+use super::interrupt::until_signal;
 use super::target::{INFO_TIMEOUT, display_name};
 use super::{RunningCommand, print, target};
 use crate::model::{Figure, Process};
@@ -25,7 +26,7 @@ pub(super) async fn repeat<'a>(host: &Host, target: &str, when: &When, command: 
     for round in 1..=when.times {
         // A port is there to wait.
         if when.wait && !target.ends_with(",listen") {
-            wait_for_process(host, target).await?;
+            until_signal("interrupted: there is no such process yet", wait_for_process(host, target)).await?;
         }
         let exit = command().await?;
         if exit != Exit::Done || round == when.times {
@@ -33,12 +34,16 @@ pub(super) async fn repeat<'a>(host: &Host, target: &str, when: &When, command: 
         }
         let pause = humantime::format_duration(when.pause);
         print::message(format_args!("{round} of {}; pausing for {pause}; Ctrl-C ends", when.times));
-        sleep(when.pause).await;
+        until_signal("interrupted in the pause", async {
+            sleep(when.pause).await;
+            Ok(())
+        })
+        .await?;
     }
     Ok(Exit::Done)
 }
 
-/// Waits until a process exists that the target denotes. A signal ends the program.
+/// Waits until a process exists that the target denotes.
 async fn wait_for_process(host: &Host, target: &str) -> Result<(), Failure> {
     let mut directory = host.directory()?;
     let mut is_announced = false;
@@ -58,7 +63,7 @@ async fn wait_for_process(host: &Host, target: &str) -> Result<(), Failure> {
     }
 }
 
-/// Waits until the condition of `--when`, if any, is met. A signal ends the program.
+/// Waits until the condition of `--when`, if any, is met.
 pub(super) async fn wait(process: &Process, client: &Client, when: &When) -> Result<(), Failure> {
     let Some(conditions) = &when.when else { return Ok(()) };
     let name = display_name(process);
@@ -75,15 +80,18 @@ pub(super) async fn wait(process: &Process, client: &Client, when: &When) -> Res
         }
         None => print::message(format_args!("{name} has not published {figure} yet; `dn-top counters` lists what it publishes")),
     };
-    let met = wait_for_condition(client.clone(), process.runtime.as_ref(), conditions, &show).await;
-    print::rewrite_line("");
-    let met = met.map_err(|error| match error {
+    let failure = |error| match error {
         ConditionError::Request(error) => Failure::usage(error),
         ConditionError::Provider(error) => Failure::usage(error),
         ConditionError::Start(error) => target::start_error(error),
         error => anyhow::anyhow!("{name}: {conditions}: {error}").into(),
-    })?;
-    print::message(met);
+    };
+    let met = until_signal("interrupted before the condition was met", async {
+        wait_for_condition(client.clone(), process.runtime.as_ref(), conditions, &show).await.map_err(failure)
+    });
+    let met = met.await;
+    print::rewrite_line("");
+    print::message(met?);
     Ok(())
 }
 

@@ -152,6 +152,27 @@ fn dumps_are_repeated() {
     });
 }
 
+/// After a recording, a signal no longer has its default effect.
+#[test]
+fn signal_ends_waiting_in_every_round() {
+    let Some(runtime) = runtimes::net9() else { return };
+    let program = runtime.program("known").start();
+    let (pid, place) = (program.pid().to_string(), folder());
+    let record = ["trace", &pid, "--clr-events", "gc", "--duration", "200ms", "--times", "2"];
+    for (more, waits, expected) in [
+        (&["--pause", "60s"][..], "pausing for 1m", "interrupted in the pause"),
+        (&["--pause", "100ms", "--when", "threads>0 for 1s"], "pausing for 100ms", "interrupted before the condition was met"),
+    ] {
+        let running = Invocation::new([&record, more].concat()).current_dir(place.path()).start();
+        running.wait_for_stderr(waits);
+        std::thread::sleep(Duration::from_millis(400));
+        let output = running.interrupt();
+        assert!(output.code == 130 && output.stderr.contains(expected), "{}: {}", output.code, output.stderr);
+    }
+    let output = waiting(&["dump", &pid, "--when", "threads>1000"], place.path()).interrupt();
+    assert!(output.code == 130 && output.stderr.contains("interrupted before the condition was met"), "{}", output.stderr);
+}
+
 #[test]
 fn process_that_does_not_exist_yet_is_waited_for() {
     let Some(runtime) = runtimes::native_aot() else { return };
