@@ -1,6 +1,7 @@
 //! Scripted sessions: the analyses must find what the script wrote.
 
 mod comparison;
+mod counter_session;
 mod counters;
 mod events;
 mod gc;

@@ -113,19 +113,6 @@ impl Proc {
         })
     }
 
-    /// Returns the time since boot.
-    pub(crate) fn uptime(&self) -> io::Result<Duration> {
-        let bytes = self.read("uptime", 256)?;
-        let seconds = words(&bytes).next().and_then(parse::<f64>);
-        seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(|| io::ErrorKind::InvalidData.into())
-    }
-
-    /// Returns how long ago a process started.
-    pub(crate) fn uptime_of(&self, pid: u32) -> io::Result<Duration> {
-        let started = Duration::from_secs_f64(self.stat(pid)?.starttime as f64 / procfs::ticks_per_second() as f64);
-        Ok(self.uptime()?.saturating_sub(started))
-    }
-
     /// Returns state, start time, processor time, number of threads and memory.
     pub(crate) fn stat(&self, pid: u32) -> io::Result<Stat> {
         self.stat_of(&pid.to_string())

@@ -1,4 +1,4 @@
-//! Times that threads ran, and waited for a processor.
+//! Uptimes, and the times that threads ran and waited for a processor.
 
 use std::io;
 use std::time::Duration;
@@ -9,6 +9,19 @@ use super::{Proc, field, parse, ticks, words};
 use crate::model::{SafeText, ThreadUse};
 
 impl Proc {
+    /// Returns the time since boot.
+    pub(crate) fn uptime(&self) -> io::Result<Duration> {
+        let bytes = self.read("uptime", 256)?;
+        let seconds = words(&bytes).next().and_then(parse::<f64>);
+        seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    /// Returns how long ago a process started.
+    pub(crate) fn uptime_of(&self, pid: u32) -> io::Result<Duration> {
+        let started = Duration::from_secs_f64(self.stat(pid)?.starttime as f64 / procfs::ticks_per_second() as f64);
+        Ok(self.uptime()?.saturating_sub(started))
+    }
+
     /// Returns the processor usage of at most `most` threads of a process so far, by their ID in the innermost pid namespace.
     pub(crate) fn thread_times(&self, pid: u32, most: usize) -> io::Result<Vec<ThreadUse>> {
         self.map_threads(pid, most, |tid, folder| {
