@@ -168,8 +168,9 @@ pub(super) fn heap_stats(heap: u64) -> Vec<u8> {
         payload.put_u64(size);
         payload.put_u64(promoted);
     }
-    for large in [0_u64, 3] {
-        payload.put_u64(large);
+    // Bytes and number of objects that wait for their finalizers: none are run.
+    for waiting in [0_u64; 2] {
+        payload.put_u64(waiting);
     }
     for small in [17_u32, 4, 230] {
         payload.put_u32(small);
