@@ -11,10 +11,11 @@ const TASKS: &str = "System.Threading.Tasks.TplEventSource";
 /// Kernel events of collectors outside the runtime: CPU samples and context switches.
 pub const UNIVERSAL_EVENTS: &str = "Universal.Events";
 /// Processes, mappings and symbols, from the same collectors.
-const UNIVERSAL_SYSTEM: &str = "Universal.System";
-/// Written by dn-top itself, in its CPU trace files.
-const THREAD_TIMES: &str = "DnTop.Threads";
-const SAMPLES: &str = "DnTop.Samples";
+pub const UNIVERSAL_SYSTEM: &str = "Universal.System";
+/// Written by dn-top itself in its CPU trace files: how long each thread was in each state.
+pub const THREAD_TIMES: &str = "DnTop.Threads";
+/// Written by dn-top itself in its CPU trace files: losses of samples.
+pub const SAMPLE_LOSSES: &str = "DnTop.Samples";
 /// Their start and stop events do not belong to requests, and are very frequent.
 const NO_ACTIVITIES: [&str; 2] = ["System.Buffers.ArrayPoolEventSource", "System.Diagnostics.Eventing.FrameworkEventSource"];
 
@@ -185,7 +186,7 @@ impl EventKind {
 
     /// Returns whether the events of a provider only describe the process and the recording: rundown, mappings, symbols, thread times.
     pub fn only_describes(provider: &str) -> bool {
-        matches!(provider, RUNDOWN_PROVIDER | EVENT_PIPE_PROVIDER | UNIVERSAL_SYSTEM | THREAD_TIMES | SAMPLES)
+        matches!(provider, RUNDOWN_PROVIDER | EVENT_PIPE_PROVIDER | UNIVERSAL_SYSTEM | THREAD_TIMES | SAMPLE_LOSSES)
     }
 
     /// Returns the kind of the events that a metadata record describes.
@@ -205,7 +206,7 @@ impl EventKind {
             (UNIVERSAL_SYSTEM, 4) => Self::ProcessSymbol,
             (TASKS | UNIVERSAL_EVENTS | UNIVERSAL_SYSTEM, _) => Self::Other,
             (THREAD_TIMES, 1) => Self::ThreadTime,
-            (SAMPLES, 1) => Self::SampleLosses,
+            (SAMPLE_LOSSES, 1) => Self::SampleLosses,
             _ if metadata.name == "EventCounters" => Self::EventCounter,
             // Depending on the keywords, the same message is logged as text, as text with arguments, and as JSON.
             (LOGGING_PROVIDER, _) if ["FormattedMessage", "MessageJson"].contains(&metadata.name.as_str()) => Self::LogMessage,
@@ -319,7 +320,7 @@ mod tests {
             (UNIVERSAL_EVENTS, 3, "cswitch", None, EventKind::ContextSwitch),
             (UNIVERSAL_SYSTEM, 4, "ProcessSymbol", None, EventKind::ProcessSymbol),
             (THREAD_TIMES, 1, "ThreadTime", None, EventKind::ThreadTime),
-            (SAMPLES, 1, "SampleLosses", None, EventKind::SampleLosses),
+            (SAMPLE_LOSSES, 1, "SampleLosses", None, EventKind::SampleLosses),
             ("", 0, "", None, EventKind::Other),
         ];
         for (provider, id, name, opcode, expected) in table {

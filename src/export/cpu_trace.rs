@@ -1,5 +1,5 @@
 //! Kernel samples of a process as a nettrace file of format 6, with the universal providers that PerfView reads: `Universal.Events` for the
-//! samples, `Universal.System` for mapped files and functions. Source: the output of `record-trace` of microsoft/one-collect, and the parsers of
+//! samples, `Universal.System` for mapped files and functions, and providers of its own, which other readers skip. Source: the output of `record-trace` of microsoft/one-collect, and the parsers of
 //! microsoft/perfview.
 
 use std::collections::BTreeMap;
@@ -7,15 +7,10 @@ use std::ops::Range;
 
 use crate::analysis::{CpuStack, MissingFrames};
 use crate::clr::payload::SampleLosses;
+use crate::clr::{SAMPLE_LOSSES, THREAD_TIMES, UNIVERSAL_EVENTS, UNIVERSAL_SYSTEM};
 use crate::nettrace::{CollectorEncoder, Field, FieldType, Metadata, TraceHeader};
 use crate::wire::Put;
 
-const EVENTS_PROVIDER: &str = "Universal.Events";
-const SYSTEM_PROVIDER: &str = "Universal.System";
-/// Provider of the events that the universal providers do not cover. Readers skip unknown providers.
-const THREADS_PROVIDER: &str = "DnTop.Threads";
-/// Provider of the events about the samples themselves.
-const SAMPLES_PROVIDER: &str = "DnTop.Samples";
 /// Field types: a variable-length integer, and text, which these providers describe as a single UTF-8 code unit.
 const NUMBER: FieldType = FieldType::VarUInt;
 const TEXT: FieldType = FieldType::Utf8CodeUnit;
@@ -82,11 +77,11 @@ impl CpuTrace {
         let mut define =
             |provider, event_id, name, fields: &[(&str, FieldType)]| encoder.metadata(&kind(provider, event_id, name, fields), true);
         let kinds = MetadataIds {
-            sample: define(EVENTS_PROVIDER, 1, "cpu", &[("Value", NUMBER)]),
-            switch: define(EVENTS_PROVIDER, 3, "cswitch", &[("Value", NUMBER)]),
-            process: define(SYSTEM_PROVIDER, 0, "ExistingProcess", &[("NamespaceId", NUMBER), ("Name", TEXT), ("NamespaceName", TEXT)]),
+            sample: define(UNIVERSAL_EVENTS, 1, "cpu", &[("Value", NUMBER)]),
+            switch: define(UNIVERSAL_EVENTS, 3, "cswitch", &[("Value", NUMBER)]),
+            process: define(UNIVERSAL_SYSTEM, 0, "ExistingProcess", &[("NamespaceId", NUMBER), ("Name", TEXT), ("NamespaceName", TEXT)]),
             mapping: define(
-                SYSTEM_PROVIDER,
+                UNIVERSAL_SYSTEM,
                 3,
                 "ProcessMapping",
                 &[
@@ -99,14 +94,14 @@ impl CpuTrace {
                 ],
             ),
             symbol: define(
-                SYSTEM_PROVIDER,
+                UNIVERSAL_SYSTEM,
                 4,
                 "ProcessSymbol",
                 &[("Id", NUMBER), ("MappingId", NUMBER), ("StartAddress", NUMBER), ("EndAddress", NUMBER), ("Name", TEXT)],
             ),
-            thread_time: define(THREADS_PROVIDER, 1, "ThreadTime", &[("Name", TEXT), ("State", TEXT), ("DurationNs", NUMBER)]),
+            thread_time: define(THREAD_TIMES, 1, "ThreadTime", &[("Name", TEXT), ("State", TEXT), ("DurationNs", NUMBER)]),
             losses: define(
-                SAMPLES_PROVIDER,
+                SAMPLE_LOSSES,
                 1,
                 "SampleLosses",
                 &["KernelVisible", "Lost", "Unreadable", "Throttled", "MissedThreads", "ShortThreads"].map(|name| (name, NUMBER)),
