@@ -3,11 +3,10 @@
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::fmt::{self, Write as _};
 
+use crate::clr::{HOSTING_PROVIDER, HTTP_CLIENT_PROVIDER};
 use crate::nettrace::{Value, Values};
 use crate::wire::Utf16;
 
-const CLIENT: &str = "System.Net.Http";
-const SERVER: &str = "Microsoft.AspNetCore.Hosting";
 const KESTREL: &str = "Microsoft-AspNetCore-Server-Kestrel";
 /// Providers of the steps of requests and of the layers below.
 const LOWER_LAYER_PROVIDERS: [&str; 3] = ["System.Net.Sockets", "System.Net.Security", "System.Net.NameResolution"];
@@ -34,8 +33,8 @@ impl Layer {
     /// Returns the provider and name of the operation that represents requests of this layer.
     pub(super) fn request(self) -> Option<(&'static str, &'static str)> {
         match self {
-            Self::Client => Some((CLIENT, REQUEST)),
-            Self::Server => Some((SERVER, REQUEST)),
+            Self::Client => Some((HTTP_CLIENT_PROVIDER, REQUEST)),
+            Self::Server => Some((HOSTING_PROVIDER, REQUEST)),
             Self::Kestrel | Self::Part | Self::Other => None,
         }
     }
@@ -51,10 +50,10 @@ impl Layer {
 
     pub(super) fn of(provider: &str, name: &str) -> Self {
         match (provider, name) {
-            (CLIENT, REQUEST) => Self::Client,
-            (SERVER, REQUEST) => Self::Server,
+            (HTTP_CLIENT_PROVIDER, REQUEST) => Self::Client,
+            (HOSTING_PROVIDER, REQUEST) => Self::Server,
             (KESTREL, REQUEST) => Self::Kestrel,
-            (CLIENT | SERVER | KESTREL, _) => Self::Part,
+            (HTTP_CLIENT_PROVIDER | HOSTING_PROVIDER | KESTREL, _) => Self::Part,
             (provider, _) if LOWER_LAYER_PROVIDERS.contains(&provider) => Self::Part,
             _ => Self::Other,
         }
@@ -115,7 +114,7 @@ impl Outcome {
 /// Returns the operation marked as failed by an event with this name.
 pub(super) fn failed_operation<'a>(provider: &str, event: &'a str) -> Option<&'a str> {
     match (provider, event) {
-        (SERVER, "UnhandledException") => Some(REQUEST),
+        (HOSTING_PROVIDER, "UnhandledException") => Some(REQUEST),
         _ => event.strip_suffix("Failed"),
     }
 }

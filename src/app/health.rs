@@ -11,6 +11,7 @@ use super::resources::{ResourceHistory, STACKS_ADVICE, generation_sizes};
 use super::stalls;
 use super::tabs::Tab;
 use crate::analysis::{CounterSnapshot, CountersSnapshot, RequestDurations};
+use crate::clr::{COUNTERS_PROVIDER, HOSTING_PROVIDER, HTTP_CLIENT_PROVIDER};
 use crate::diagnosis::{MIN_BUSY_CORES, MIN_CPU_WAITERS, MIN_THROTTLED_SHARE, Threshold, Thresholds};
 use crate::model::{Bytes, CountRate, Counted, CpuUse, Nanoseconds, Percent};
 use crate::sorting::CompactSort;
@@ -316,8 +317,7 @@ fn slow_requests(intervals: &[RequestDurations]) -> Option<f64> {
 /// Returns how long outgoing requests waited for a connection, in seconds: the smallest average of the latest intervals in which requests got one.
 fn connection_queue_time(counters: &CountersSnapshot) -> Option<f64> {
     let time = |version: &str| {
-        let name = format!("http{version}-requests-queue-duration");
-        let counter = counters.counters.iter().find(|counter| counter.group == "System.Net.Http" && counter.name == name)?;
+        let counter = counters.find(HTTP_CLIENT_PROVIDER, &format!("http{version}-requests-queue-duration"))?;
         let intervals = counter.history.iter().rev().take(REQUEST_INTERVALS).map(|(_, milliseconds)| milliseconds / 1000.0);
         let recent: Vec<f64> = intervals.filter(|seconds| *seconds > 0.0).take(SLOW_INTERVALS).collect();
         (recent.len() == SLOW_INTERVALS).then(|| recent.into_iter().fold(f64::INFINITY, f64::min))
@@ -344,12 +344,12 @@ pub(super) fn busy_core_finding(cpu: &[(i64, f64)], thresholds: &Thresholds) -> 
 
 /// Finds a counter of ASP.NET Core.
 pub(super) fn hosting_counter<'a>(counters: &'a CountersSnapshot, name: &str) -> Option<&'a CounterSnapshot> {
-    counters.counters.iter().find(|counter| counter.group == "Microsoft.AspNetCore.Hosting" && counter.name == name)
+    counters.find(HOSTING_PROVIDER, name)
 }
 
 /// Finds a counter of the runtime.
 pub(super) fn runtime_counter<'a>(counters: &'a CountersSnapshot, name: &str) -> Option<&'a CounterSnapshot> {
-    counters.counters.iter().find(|counter| counter.group == "System.Runtime" && counter.name == name)
+    counters.find(COUNTERS_PROVIDER, name)
 }
 
 /// Returns all issues of a process according to its counters, CPU use and resources, the worst first.

@@ -7,6 +7,7 @@ use super::recent::min_of_latest;
 use super::resources::STACKS_ADVICE;
 use super::tabs::Tab;
 use crate::analysis::{CounterSnapshot, CountersSnapshot, RequestDurations};
+use crate::clr::HTTP_CLIENT_PROVIDER;
 use crate::diagnosis::{Threshold, Thresholds};
 use crate::model::{Count, Counted, Nanoseconds};
 
@@ -76,7 +77,7 @@ pub(super) fn thread_pool(counters: &CountersSnapshot, thresholds: &Thresholds) 
 /// Returns the finding for requests of which none has ended for long although more have started, incoming or else outgoing, with the ratio to
 /// the threshold.
 pub(super) fn requests(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, Finding)> {
-    let client = |name| counters.counters.iter().find(|counter| counter.group == "System.Net.Http" && counter.name == name);
+    let client = |name| counters.find(HTTP_CLIENT_PROVIDER, name);
     let served = stalled_requests(hosting_counter(counters, "total-requests"), hosting_counter(counters, "current-requests"));
     let served = served.filter(|(_, nanoseconds)| is_unusual(*nanoseconds, &counters.requests));
     let sent = stalled_requests(client("requests-started"), client("current-requests"));

@@ -16,8 +16,8 @@ use super::exit::{Exit, Failure};
 use super::slow::SlowCauses;
 use super::{diff, print};
 use crate::analysis::{EventCount, KernelSamples, MethodTime, Origin, Profile, RecordedCpuTime, SampleFilter, SampledMethods};
-use crate::clr::RUNTIME_PROVIDER;
 use crate::clr::payload::SampleLosses;
+use crate::clr::{HOSTING_PROVIDER, HTTP_CLIENT_PROVIDER, RUNTIME_PROVIDER};
 use crate::diagnosis::Thresholds;
 use crate::model::{Count, Counted, FileContents, Percent, SafeText};
 use crate::session::{RecordedFile, read_cpu_samples, without_idle_waits};
@@ -25,7 +25,7 @@ use crate::sorting::CompactSort;
 
 /// Events that explain slowness beyond the samples: garbage collections, thread pool changes, exceptions and lock contention.
 const CAUSE_EVENT_IDS: [u32; 5] = [1, 54, 55, 80, 81];
-const REQUEST_PROVIDERS: [&str; 2] = ["Microsoft.AspNetCore.Hosting", "System.Net.Http"];
+const REQUEST_PROVIDERS: [&str; 2] = [HOSTING_PROVIDER, HTTP_CLIENT_PROVIDER];
 
 /// The document of the command line contract. `self`, `total`, `waiting` and the other plain numbers are counts of samples; times have names that
 /// end in `_ns`, and shares are of times.

@@ -16,6 +16,12 @@ pub const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
 pub const EVENT_PIPE_PROVIDER: &str = "Microsoft-DotNETCore-EventPipe";
 /// The provider of all meters.
 pub const METRICS_PROVIDER: &str = "System.Diagnostics.Metrics";
+/// The provider of the runtime's EventCounters, and its meter.
+pub const COUNTERS_PROVIDER: &str = "System.Runtime";
+/// The provider of the requests that ASP.NET Core serves and of their EventCounters, and its meter.
+pub const HOSTING_PROVIDER: &str = "Microsoft.AspNetCore.Hosting";
+/// The provider of the requests that `HttpClient` sends and of their EventCounters, and its meter.
+pub const HTTP_CLIENT_PROVIDER: &str = "System.Net.Http";
 /// The provider of log messages.
 pub const LOGGING_PROVIDER: &str = "Microsoft-Extensions-Logging";
 /// The provider that forwards the events of `DiagnosticSource`.

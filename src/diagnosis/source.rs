@@ -1,6 +1,6 @@
 //! Sources of data, and what is needed to record them: explains why data is missing.
 
-use crate::clr::{LOGGING_PROVIDER, RUNTIME_PROVIDER, SAMPLE_PROFILER, profile};
+use crate::clr::{HTTP_CLIENT_PROVIDER, LOGGING_PROVIDER, RUNTIME_PROVIDER, SAMPLE_PROFILER, profile};
 
 /// A source of data in a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Source {
             Self::Samples => ("samples", "cpu", (SAMPLE_PROFILER, 0, 4)),
             // Messages as text, or with their fields.
             Self::Logs => ("log messages", "logs", (LOGGING_PROVIDER, 0xc, 4)),
-            Self::Activities => ("requests", "http", ("System.Net.Http", 0, 4)),
+            Self::Activities => ("requests", "http", (HTTP_CLIENT_PROVIDER, 0, 4)),
             // EventPipe writes method events only at level verbose, regardless of the manifest (seen on 3.1, 8, 9 and 10).
             Self::Compilation => ("compiled methods", "startup", (RUNTIME_PROVIDER, 0x10, 5)),
             Self::Assemblies => ("assembly loads", "dotnet-common", (RUNTIME_PROVIDER, 0x8, 4)),

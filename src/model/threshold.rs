@@ -4,9 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use super::{Bytes, Number, format_size, parse_size};
+use crate::clr::COUNTERS_PROVIDER;
 
-/// The provider of counters that are given without one.
-const RUNTIME: &str = "System.Runtime";
 pub(super) const EXPECTED: &str = "expected NAME>VALUE or NAME<VALUE, with \" for TIME\" if it must last, such as \"cpu>80 for 10s\", memory>2GB or \
      exception-count>100; NAME is cpu, memory, threads, open-files or a counter, with [TAG=VALUE] if only one of its series counts; or an event: \
      exception, exception:TEXT or PROVIDER/EVENT; any of several: \"cpu>80 or memory>2GB\"";
@@ -118,7 +117,7 @@ impl Threshold {
                     None => (name, ""),
                 };
                 let tags: Vec<_> = tags.split(',').map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect();
-                let (provider, name) = name.rsplit_once('/').unwrap_or((RUNTIME, name));
+                let (provider, name) = name.rsplit_once('/').unwrap_or((COUNTERS_PROVIDER, name));
                 // Both are part of a list of counters in the request. With a colon, it is an event with a text.
                 let is_wrong = |name: &str| name.is_empty() || name.contains(['[', ']', ',', ' ', '*', ':', '=']);
                 if is_wrong(provider) || is_wrong(name) || !tags.iter().all(|tag| tag.contains('=')) {
@@ -180,7 +179,7 @@ impl fmt::Display for Figure {
             Self::Threads => f.write_str("threads"),
             Self::OpenFiles => f.write_str("open-files"),
             Self::Counter { provider, name, tags } => {
-                if provider != RUNTIME {
+                if provider != COUNTERS_PROVIDER {
                     write!(f, "{provider}/")?;
                 }
                 f.write_str(name)?;

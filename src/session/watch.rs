@@ -7,7 +7,8 @@ use tokio::sync::watch;
 use super::blocking::start_blocking;
 use super::counters::{CounterEvent, CounterMonitor, CounterOptions, CounterSelection};
 use super::cpu_use::CpuMonitor;
-use crate::analysis::CountersSnapshot;
+use crate::analysis::{CountersSnapshot, RequestDurations};
+use crate::clr::COUNTERS_PROVIDER;
 use crate::ipc::BufferMb;
 use crate::model::{Process, ProcessUse, ResourceUse};
 use crate::net::client::Client;
@@ -67,8 +68,7 @@ async fn resources(client: &Client) -> ResourceUse {
 
 /// Returns the number of loaded assemblies.
 fn assemblies(counters: &CountersSnapshot) -> Option<f64> {
-    let counter = counters.counters.iter().find(|counter| counter.group == "System.Runtime" && counter.name == "assembly-count")?;
-    counter.history.last().map(|(_, count)| *count)
+    counters.find(COUNTERS_PROVIDER, "assembly-count")?.history.last().map(|(_, count)| *count)
 }
 
 /// Watches until the process exits, or `stop` is true or its sender is dropped, and ends the session before it returns. `publish` receives
@@ -85,7 +85,7 @@ pub async fn watch<F: Future<Output = ()>>(
     let buffer = BufferMb::new(BUFFER_MB).map_err(|error| error.to_string())?;
     let (selection, version) = (CounterSelection::runtime(watch.meters), watch.process.runtime.as_ref());
     // Meters cost the target a thread: request meters are collected only if there are requests, or the library that sends them is loaded.
-    let has_durations = version.is_some_and(|version| CounterSelection::has_request_durations(version.major()));
+    let has_durations = version.is_some_and(|version| version.major() >= RequestDurations::SINCE);
     let mut durations = (false, false);
     let mut search = Search::default();
     let options = CounterOptions { collections: true, ..CounterOptions::new(selection.clone(), watch.interval, buffer) };

@@ -6,11 +6,9 @@ use std::collections::VecDeque;
 use super::super::ranking::push_latest;
 use super::series::Reading;
 
+use crate::clr::{HOSTING_PROVIDER, HTTP_CLIENT_PROVIDER};
 use crate::sorting::CompactSort;
 
-/// Meters and histograms of incoming and outgoing requests; the unit is seconds.
-pub(super) const SERVED: (&str, &str) = ("Microsoft.AspNetCore.Hosting", "http.server.request.duration");
-pub(super) const SENT: (&str, &str) = ("System.Net.Http", "http.client.request.duration");
 /// The quantiles published by the library.
 const QUANTILES: [f64; 3] = [0.5, 0.95, 0.99];
 /// Share of requests by which a merged quantile may be off, so that a few requests of one combination do not raise it to the next step.
@@ -32,6 +30,15 @@ pub struct RequestDurations {
     /// Number of combinations of route, method and status code among these requests. With two or more, the quantiles are estimates: each
     /// combination publishes its own three, and a value between two of them counts as the higher one.
     pub combinations: usize,
+}
+
+impl RequestDurations {
+    /// Meter and histogram of incoming requests; the unit is seconds.
+    pub const SERVED: (&str, &str) = (HOSTING_PROVIDER, "http.server.request.duration");
+    /// Meter and histogram of outgoing requests; the unit is seconds.
+    pub const SENT: (&str, &str) = (HTTP_CLIENT_PROVIDER, "http.client.request.duration");
+    /// The first major version of the runtime with these histograms.
+    pub const SINCE: u32 = 8;
 }
 
 /// Merges the combinations of each interval.

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use crate::clr::COUNTERS_PROVIDER;
 use crate::nettrace::Value;
 use crate::sorting::CompactSort;
 use crate::wire::Utf16;
 
 use super::super::event_context::EventContext;
-use super::durations::{Durations, SENT, SERVED};
+use super::durations::{Durations, RequestDurations};
 use super::number::{number, pairs};
 use super::series::{CounterKind, CounterSnapshot, CounterSource, Series};
 use super::{CounterSession, Store};
@@ -18,7 +19,7 @@ const NOTICES: usize = 32;
 const TEXT: usize = 400;
 /// Meter and instruments that .NET 9 and 10 publish as counters although their values rise and fall.
 const NON_MONOTONIC_COUNTERS: (&str, [&str; 2]) =
-    ("System.Runtime", ["dotnet.thread_pool.queue.length", "dotnet.thread_pool.thread.count"]);
+    (COUNTERS_PROVIDER, ["dotnet.thread_pool.queue.length", "dotnet.thread_pool.thread.count"]);
 
 /// Reads the events of meters.
 #[derive(Debug, Default)]
@@ -194,8 +195,8 @@ impl Meters {
         reading.total_sum += reading.sum.unwrap_or(0.0);
         series.record();
         match (series.counter.group.as_str(), series.counter.name.as_str()) {
-            SERVED => self.served.add(&series.reading),
-            SENT => self.sent.add(&series.reading),
+            RequestDurations::SERVED => self.served.add(&series.reading),
+            RequestDurations::SENT => self.sent.add(&series.reading),
             _ => {}
         }
     }

@@ -111,6 +111,13 @@ pub enum CollectionMarks {
     TooMany(f64),
 }
 
+impl CountersSnapshot {
+    /// Returns a counter of a provider or meter, the first of those with different tags.
+    pub fn find(&self, group: &str, name: &str) -> Option<&CounterSnapshot> {
+        self.counters.iter().find(|counter| counter.group == group && counter.name == name)
+    }
+}
+
 /// Returns the counters without duplicates: EventCounters are omitted if there is a meter with the same name as their group.
 pub fn without_duplicates(counters: &[CounterSnapshot]) -> impl Iterator<Item = &CounterSnapshot> {
     let of_meter = |counter: &&CounterSnapshot| counter.source == CounterSource::Meter;

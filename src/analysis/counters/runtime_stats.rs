@@ -1,6 +1,7 @@
 //! The key figures by which processes are compared.
 
 use super::series::CounterSnapshot;
+use crate::clr::COUNTERS_PROVIDER;
 
 /// Key figures of a process, from the EventCounters of `System.Runtime`, or else from the meter of that name (.NET 9). Figures that are not
 /// published are `None`.
@@ -25,7 +26,6 @@ pub struct RuntimeStats {
     pub queue_length: Option<f64>,
 }
 
-const GROUP: &str = "System.Runtime";
 /// EventCounters use decimal megabytes.
 const MEGABYTE: f64 = 1e6;
 /// Number of intervals without a collection after which the time in GC is 0.
@@ -33,7 +33,7 @@ const IDLE_INTERVALS: usize = 10;
 
 impl RuntimeStats {
     pub(super) fn new(counters: &[CounterSnapshot]) -> Self {
-        let of = |name: &'static str| counters.iter().filter(move |counter| counter.group == GROUP && counter.name == name);
+        let of = |name: &'static str| counters.iter().filter(move |counter| counter.group == COUNTERS_PROVIDER && counter.name == name);
         let value = |name| of(name).find_map(|counter| counter.value);
         // Older runtimes include everything since process start in the first interval of a session.
         let rate = |name| of(name).filter(|counter| counter.history.len() > 1).find_map(|counter| counter.rate);

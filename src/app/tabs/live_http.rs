@@ -5,7 +5,7 @@ use super::cell::Cell;
 use super::list::{Fit, TabList, Table};
 use super::live::rate;
 use super::view::{Figure, Head, Role, View};
-use crate::analysis::{CounterSnapshot, CountersSnapshot, MeterNotice};
+use crate::analysis::{CounterSnapshot, CountersSnapshot, MeterNotice, RequestDurations};
 use crate::app::health::hosting_counter;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
@@ -24,7 +24,7 @@ struct Served<'a> {
 impl<'a> Served<'a> {
     /// Returns `None` for other counters.
     fn of(counter: &'a CounterSnapshot) -> Option<Self> {
-        if counter.group != "Microsoft.AspNetCore.Hosting" || counter.name != "http.server.request.duration" {
+        if (counter.group.as_str(), counter.name.as_str()) != RequestDurations::SERVED {
             return None;
         }
         let [method, route, status] = ["http.request.method", "http.route", "http.response.status_code"].map(|key| tag(&counter.tags, key));
@@ -48,10 +48,8 @@ impl<'a> Served<'a> {
 
     /// Returns one of the quantiles 0.5, 0.95 and 0.99 of the latest interval in which requests ended.
     fn quantile_ns(&self, quantile: usize) -> Option<Nanoseconds> {
-        let histogram = self.counter.histogram.as_ref()?;
-        let latest = histogram.quantiles.iter().find(|(share, _)| *share == [0.5, 0.95, 0.99][quantile]).map(|(_, seconds)| *seconds);
-        let seconds = latest.or_else(|| Some(histogram.history.last()?.1[quantile]))?;
-        Some(Nanoseconds((seconds.max(0.0) * 1e9) as u64))
+        let (_, seconds) = self.counter.histogram.as_ref()?.history.last()?;
+        Some(Nanoseconds((seconds[quantile].max(0.0) * 1e9) as u64))
     }
 }
 

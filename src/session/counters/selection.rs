@@ -1,20 +1,10 @@
 //! Selection of the counters to collect, in user syntax: `Provider[a,b],Meter`.
 
-use crate::analysis::{CounterSnapshot, CountersSnapshot};
+use crate::analysis::{CounterSnapshot, CountersSnapshot, RequestDurations};
+use crate::clr::{COUNTERS_PROVIDER, HOSTING_PROVIDER, HTTP_CLIENT_PROVIDER};
 
-/// The runtime's own provider and meter; it publishes both EventCounters and instruments since .NET 9.
-const RUNTIME: &str = "System.Runtime";
-/// Name prefix of the runtime's instruments; its EventCounters do not have it.
+/// Name prefix of the instruments that the runtime publishes since .NET 9; its EventCounters do not have it.
 const INSTRUMENT: &str = "dotnet.";
-
-/// HTTP requests of ASP.NET Core.
-const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
-
-/// HTTP requests of `HttpClient`.
-const HTTP_CLIENT: &str = "System.Net.Http";
-
-/// Histograms of the durations of incoming and outgoing HTTP requests, and the major version that introduced them.
-const DURATIONS: ([(&str, &str); 2], u32) = ([(HOSTING, "http.server.request.duration"), (HTTP_CLIENT, "http.client.request.duration")], 8);
 
 /// All meters (reference: .NET 9 and later).
 const ALL_METERS: &str = "*";
@@ -47,7 +37,7 @@ impl CounterSelection {
     /// interval), and, if `meters` is set, all meters.
     pub fn runtime(meters: bool) -> Self {
         let group = |name: &str, kind| Group { name: name.to_owned(), counters: Vec::new(), kind };
-        let groups = [(RUNTIME, Kind::EventCounters), (HOSTING, Kind::EventCounters), (ALL_METERS, Kind::Meters)]
+        let groups = [(COUNTERS_PROVIDER, Kind::EventCounters), (HOSTING_PROVIDER, Kind::EventCounters), (ALL_METERS, Kind::Meters)]
             .map(|(name, kind)| group(name, kind));
         Self(groups.into_iter().filter(|group| meters || group.kind != Kind::Meters).collect())
     }
@@ -57,18 +47,13 @@ impl CounterSelection {
         Self(vec![Group { name: provider.to_owned(), counters: vec![counter.to_owned()], kind: Kind::Any }])
     }
 
-    /// Whether a runtime of this major version publishes request durations.
-    pub fn has_request_durations(major: u32) -> bool {
-        major >= DURATIONS.1
-    }
-
     /// Returns the selection with the durations of incoming requests, outgoing requests, or both added, and with how long outgoing
     /// requests wait for a connection.
     #[must_use]
     pub fn with_request_durations(&self, served: bool, sent: bool) -> Self {
-        let wanted = DURATIONS.0.into_iter().zip([served, sent]).filter(|(_, is_wanted)| *is_wanted);
+        let wanted = [RequestDurations::SERVED, RequestDurations::SENT].into_iter().zip([served, sent]).filter(|(_, is_wanted)| *is_wanted);
         // Each series of a histogram takes one of a few places that the runtime has for all of them, so this one is an EventCounter.
-        let queue = Group { name: HTTP_CLIENT.to_owned(), counters: Vec::new(), kind: Kind::EventCounters };
+        let queue = Group { name: HTTP_CLIENT_PROVIDER.to_owned(), counters: Vec::new(), kind: Kind::EventCounters };
         let group = |((meter, histogram), _): ((&str, &str), bool)| Group {
             name: meter.to_owned(),
             counters: vec![histogram.to_owned()],
@@ -79,7 +64,7 @@ impl CounterSelection {
 
     /// Whether the process publishes ASP.NET Core counters.
     pub fn serves_requests(counters: &CountersSnapshot) -> bool {
-        counters.counters.iter().any(|counter| counter.group == HOSTING)
+        counters.counters.iter().any(|counter| counter.group == HOSTING_PROVIDER)
     }
 
     /// Parses the user syntax.
@@ -144,7 +129,7 @@ impl Group {
     fn has_event_counters(&self, major: u32) -> bool {
         match self.kind {
             Kind::Any if self.name.ends_with(PREFIX_END) => false,
-            Kind::Any => self.name != RUNTIME || major < 9 || self.counters.iter().any(|name| !name.starts_with(INSTRUMENT)),
+            Kind::Any => self.name != COUNTERS_PROVIDER || major < 9 || self.counters.iter().any(|name| !name.starts_with(INSTRUMENT)),
             Kind::EventCounters => true,
             Kind::Meters => false,
         }
@@ -152,7 +137,7 @@ impl Group {
 
     fn has_instruments(&self, major: u32) -> bool {
         match self.kind {
-            Kind::Any if self.name != RUNTIME => true,
+            Kind::Any if self.name != COUNTERS_PROVIDER => true,
             Kind::Any => major >= 9 && (self.counters.is_empty() || self.counters.iter().any(|name| name.starts_with(INSTRUMENT))),
             Kind::EventCounters => false,
             Kind::Meters => true,

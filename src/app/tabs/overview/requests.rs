@@ -8,9 +8,6 @@ use crate::app::usage::History;
 use crate::ipc::RuntimeVersion;
 use crate::model::{Count, CountRate, Nanoseconds};
 
-/// The first version of ASP.NET Core that publishes request durations.
-const DURATIONS_SINCE: u32 = 8;
-
 /// Draws requests per second, separating those that failed with a status of 500 or above.
 pub(super) fn requests(counters: &CountersSnapshot, version: Option<&RuntimeVersion>) -> Option<Graph> {
     let ended = seconds(&history(hosting_counter(counters, "requests-per-second")?));
@@ -36,7 +33,7 @@ fn missing_durations(counters: &CountersSnapshot, version: Option<&RuntimeVersio
     let has = |is: fn(&MeterNotice) -> bool| counters.notices.iter().any(is);
     if !counters.requests.is_empty() {
         None
-    } else if version.is_none_or(|version| version.major() < DURATIONS_SINCE) {
+    } else if version.is_none_or(|version| version.major() < RequestDurations::SINCE) {
         Some("durations need .NET 8")
     } else if has(|notice| matches!(notice, MeterNotice::OtherSession(_))) {
         Some("durations: another session reads the meters")

@@ -54,7 +54,7 @@ pub(super) fn live_requests(width: u16, height: u16) -> TestApp {
             counter.tags += &format!(",http.route={route}");
         }
         let reading = counter.histogram.as_mut().unwrap();
-        (reading.total_count, reading.quantiles) = (count, vec![(0.5, 0.012), (0.95, 0.045), (0.99, 0.31)]);
+        (reading.total_count, reading.history) = (count, vec![(0, [0.012, 0.045, 0.31])]);
         counters.counters.push(counter);
     }
     app.publish(&[Arc::new(counters)]);
