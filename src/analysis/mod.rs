@@ -56,7 +56,7 @@ pub use comparison::{Compared, ComparedFigure, Section, Subject, Unit, compare};
 pub use contention::{ContentionSite, ContentionSnapshot};
 pub use counters::{
     CollectionMarks, CounterKind, CounterReader, CounterSession, CounterSnapshot, CounterSource, CounterTally, CounterValue,
-    CountersSnapshot, HistogramReading, MeterLimits, MeterNotice, RequestDurations, RuntimeStats, Spread, without_duplicates,
+    CountersSnapshot, EventBytes, HistogramReading, MeterLimits, MeterNotice, RequestDurations, RuntimeStats, Spread, without_duplicates,
 };
 pub use distribution::Distribution;
 pub use event_count::{EventCount, KernelSamples};

@@ -26,7 +26,7 @@ pub use meters::{MeterLimits, MeterNotice};
 pub use reader::{CounterReader, CounterValue};
 pub use runtime_stats::RuntimeStats;
 pub use series::{CounterKind, CounterSnapshot, CounterSource, HistogramReading, Spread};
-pub use tally::CounterTally;
+pub use tally::{CounterTally, EventBytes};
 
 /// Maximum number of series: the default limit of a session for meters, with room for EventCounters.
 const SERIES: usize = 2000;
@@ -68,7 +68,7 @@ struct Store {
 }
 
 /// All counters and derived figures.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct CountersSnapshot {
     /// Counters, sorted by provider or meter, name and tags.
     pub counters: Vec<CounterSnapshot>,
@@ -186,12 +186,7 @@ impl Counters {
             dropped: self.store.dropped,
             requests: self.meters.served.history(),
             sent_requests: self.meters.sent.history(),
-            collections: CollectionMarks::NotRecorded,
-            full_collections: Vec::new(),
-            finalizer_wait: None,
-            lock_waiters: None,
-            long_lock_waits_ns: Vec::new(),
-            too_many_lock_waits: None,
+            ..CountersSnapshot::default()
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::nettrace::{Event, Loss, Metadata, Sink, ThreadId, TraceHeader};
 use super::super::clock::Clock;
 use super::super::contention::Contention;
 use super::super::event_context::{ByMetadata, EventContext};
-use super::super::gc::{FinalizerWait, Finalizers, FullCollection, GcMarks};
+use super::super::gc::{Finalizers, GcMarks};
 use super::{CollectionMarks, CounterSession, Counters, CountersSnapshot};
 
 /// Approximate size of an event in the stream without its payload and stack, in bytes.
@@ -36,18 +36,19 @@ pub struct CounterTally {
     contention: Contention,
     /// Threads that are suspending the others, not for a collection.
     suspenders: HashSet<ThreadId>,
-    collection_bytes: u64,
-    suspension_bytes: u64,
-    lock_bytes: u64,
+    event_bytes: EventBytes,
 }
 
-/// What the bytes of an event are counted as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Subject {
-    Value,
-    LockWait,
-    Suspension,
-    Collection,
+/// Approximate sizes in the stream of the events other than counter values, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EventBytes {
+    /// Events of collections, and all that are none of the others.
+    pub collections: u64,
+    /// Events of suspensions that are not for a collection. As long as any session samples threads, the runtime suspends them a thousand times a
+    /// second.
+    pub suspensions: u64,
+    /// Lock contention events.
+    pub lock_waits: u64,
 }
 
 impl CounterTally {
@@ -61,58 +62,30 @@ impl CounterTally {
         self.values
     }
 
-    /// Returns the approximate size of all lock contention events so far, in bytes.
-    pub fn lock_bytes(&self) -> u64 {
-        self.lock_bytes
+    /// Returns the approximate sizes of the other events so far.
+    pub fn event_bytes(&self) -> EventBytes {
+        self.event_bytes
     }
 
-    /// Returns the approximate size of all other events so far, in bytes: those of collections.
-    pub fn collection_bytes(&self) -> u64 {
-        self.collection_bytes
-    }
-
-    /// Returns the approximate size of the events of suspensions that are not for a collection, in bytes. As long as any session samples
-    /// threads, the runtime suspends them a thousand times a second.
-    pub fn suspension_bytes(&self) -> u64 {
-        self.suspension_bytes
-    }
-
-    /// Returns the mean number of threads waiting for a lock over the last ten seconds; `None` in the first three seconds of a stream.
-    pub fn lock_waiters(&self) -> Option<f64> {
-        self.contention.recent_waiters(self.newest)
-    }
-
-    /// Returns the durations so far of the unfinished waits for locks of a second or longer, in nanoseconds, longest first.
-    pub fn long_lock_waits(&self) -> Vec<u64> {
-        self.contention.long_waits(self.newest)
-    }
-
-    /// Returns the latest garbage collections.
-    pub fn marks(&self) -> CollectionMarks {
-        CollectionMarks::Recorded(self.marks.marks())
-    }
-
-    /// Returns the latest gen 2 collections, oldest first.
-    pub fn full_collections(&self) -> Vec<FullCollection> {
-        self.marks.full_collections()
-    }
-
-    /// Returns the objects that wait for their finalizers.
-    pub fn finalizer_wait(&self) -> Option<FinalizerWait> {
-        self.finalizers.waiting(self.newest)
-    }
-
-    /// Returns the current values of the counters.
+    /// Returns the current values of the counters, and what the events of collections and lock contention have shown so far.
     pub fn snapshot(&self) -> CountersSnapshot {
-        self.counters.snapshot()
+        CountersSnapshot {
+            collections: CollectionMarks::Recorded(self.marks.marks()),
+            full_collections: self.marks.full_collections(),
+            finalizer_wait: self.finalizers.waiting(self.newest),
+            lock_waiters: self.contention.recent_waiters(self.newest),
+            long_lock_waits_ns: self.contention.long_waits(self.newest),
+            ..self.counters.snapshot()
+        }
     }
 
-    fn subject(&mut self, context: &EventContext<'_>, is_lock: bool) -> Subject {
+    /// Returns what the bytes of an event are added to; `None` for a counter value.
+    fn bytes_of_kind(&mut self, context: &EventContext<'_>, is_lock: bool) -> Option<&mut u64> {
         // The events of one thread are in order.
         let thread = context.event.capture_thread();
         match context.kind {
-            EventKind::EventCounter | EventKind::Metrics => return Subject::Value,
-            _ if is_lock => return Subject::LockWait,
+            EventKind::EventCounter | EventKind::Metrics => return None,
+            _ if is_lock => return Some(&mut self.event_bytes.lock_waits),
             EventKind::SuspendBegin => {
                 let is_for_gc = context.payload().is_none_or(SuspendBegin::is_for_gc);
                 if is_for_gc || self.suspenders.len() >= SUSPENDERS {
@@ -121,10 +94,11 @@ impl CounterTally {
                     self.suspenders.insert(thread);
                 }
             }
-            EventKind::RestartEnd if self.suspenders.remove(&thread) => return Subject::Suspension,
+            EventKind::RestartEnd if self.suspenders.remove(&thread) => return Some(&mut self.event_bytes.suspensions),
             _ => {}
         }
-        if self.suspenders.contains(&thread) { Subject::Suspension } else { Subject::Collection }
+        let EventBytes { collections, suspensions, .. } = &mut self.event_bytes;
+        Some(if self.suspenders.contains(&thread) { suspensions } else { collections })
     }
 }
 
@@ -154,13 +128,7 @@ impl Sink for CounterTally {
     fn event(&mut self, event: &Event<'_>) {
         let (kind, is_lock) = self.kinds.of(event.metadata);
         let context = self.clock.context(kind, event);
-        let bytes = match self.subject(&context, is_lock) {
-            Subject::Value => None,
-            Subject::LockWait => Some(&mut self.lock_bytes),
-            Subject::Suspension => Some(&mut self.suspension_bytes),
-            Subject::Collection => Some(&mut self.collection_bytes),
-        };
-        if let Some(bytes) = bytes {
+        if let Some(bytes) = self.bytes_of_kind(&context, is_lock) {
             *bytes += (event.payload.len() + event.stack().map_or(0, |stack| stack.frames().count() * 8) + HEADER) as u64;
         }
         // An invalid value is ignored.

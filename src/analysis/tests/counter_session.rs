@@ -20,9 +20,9 @@ fn counter_session_counts_threads_waiting_for_locks() {
         mean(&mut script, 30 * S, "a", 1.0, 1, "");
         let mut tally = CounterTally::new(CounterSession::default());
         script.play_to(&mut tally);
-        let waiters = tally.lock_waiters().unwrap();
+        let waiters = tally.snapshot().lock_waiters.unwrap();
         assert!((waiters - expected).abs() < 0.4, "{is_lost}: {waiters}");
-        assert!(tally.lock_bytes() > 0 && tally.values() == 1);
+        assert!(tally.event_bytes().lock_waits > 0 && tally.values() == 1);
     }
 }
 
@@ -69,7 +69,7 @@ fn counter_session_shows_objects_that_wait_for_finalizers() {
         mean(&mut script, 10 * S, "a", 1.0, 1, "");
         let mut tally = CounterTally::new(CounterSession::default());
         script.play_to(&mut tally);
-        let found = tally.finalizer_wait().map(|wait| (wait.waiting_ns / S as u64, wait.queued));
+        let found = tally.snapshot().finalizer_wait.map(|wait| (wait.waiting_ns / S as u64, wait.queued));
         assert_eq!(found, expected);
     }
 }
@@ -83,7 +83,8 @@ fn next_stream_continues_counters_but_resets_lock_waits() {
         script.runtime(81, 1, wait, 1, Bytes::default().u8(0).u16(0));
         values.iter().for_each(|second| mean(&mut script, second * S, "a", 1.0, 1, ""));
         script.play_to(&mut tally);
-        (tally.lock_waiters(), tally.snapshot().counters[0].history.len())
+        let snapshot = tally.snapshot();
+        (snapshot.lock_waiters, snapshot.counters[0].history.len())
     };
     assert_eq!(play(S, &[2]), (None, 1));
     let (waiters, values) = play(5 * S, &[10, 20]);

@@ -2,7 +2,7 @@
 
 use super::script::MS;
 use super::{Bytes, Script};
-use crate::analysis::{CollectionMarks, CounterSession, CounterTally, FullCollection, GcMark, Live, SampleFilter};
+use crate::analysis::{CollectionMarks, CounterSession, CounterTally, EventBytes, FullCollection, GcMark, Live, SampleFilter};
 use crate::nettrace::ThreadId;
 
 fn suspend(script: &mut Script, at: i64, thread: u64, reason: u32) {
@@ -265,11 +265,15 @@ fn pauses_are_marked_with_their_generation() {
     let mut tally = CounterTally::new(CounterSession::default());
     script.play_to(&mut tally);
     let mark = |at: i64, generation| GcMark { at: at * MS, pause_ns: 2_000_000, generation, is_induced: at == 30 };
-    assert_eq!(tally.marks(), CollectionMarks::Recorded(vec![mark(10, 0), mark(20, 2), mark(30, 1), mark(40, 2), mark(70, 0)]));
-    assert!((500..2000).contains(&tally.collection_bytes()) && tally.values() == 0, "{} bytes", tally.collection_bytes());
+    assert_eq!(
+        tally.snapshot().collections,
+        CollectionMarks::Recorded(vec![mark(10, 0), mark(20, 2), mark(30, 1), mark(40, 2), mark(70, 0)])
+    );
+    let EventBytes { collections, suspensions, lock_waits } = tally.event_bytes();
+    assert!((500..2000).contains(&collections) && tally.values() == 0, "{collections} bytes");
     // The suspension that is not for a collection: its begin and its end.
-    assert!((64..100).contains(&tally.suspension_bytes()), "{} bytes", tally.suspension_bytes());
-    assert_eq!(tally.lock_bytes(), 0);
+    assert!((64..100).contains(&suspensions), "{suspensions} bytes");
+    assert_eq!(lock_waits, 0);
 }
 
 /// What survived is reported after the end of a collection, by the same thread.
@@ -291,5 +295,5 @@ fn survivors_of_gen_2_collections_are_known() {
     script.play_to(&mut tally);
     // Each of the five parts of the heap promoted a byte.
     let full = |at: i64| FullCollection { at: at * MS, survived: 5 };
-    assert_eq!(tally.full_collections(), [full(11), full(31)]);
+    assert_eq!(tally.snapshot().full_collections, [full(11), full(31)]);
 }

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::request::{CounterRequest, RuntimeEvents};
 use super::{CounterOptions, CounterSelection};
-use crate::analysis::{CollectionMarks, CounterTally, CountersSnapshot, MeterLimits, MeterNotice};
+use crate::analysis::{CollectionMarks, CounterTally, CountersSnapshot, EventBytes, MeterLimits, MeterNotice};
 use crate::ipc::{InvalidRequest, RuntimeVersion, SessionConfig};
 use crate::net::client::Client;
 use crate::nettrace::{DecodeError, Decoder, Limits, Sink};
@@ -109,6 +109,11 @@ impl EventRecording {
         matches!(self, Self::Recorded(_))
     }
 
+    /// Returns the rate because of which it is paused.
+    fn too_many(self) -> Option<f64> {
+        if let Self::TooMany(rate, _) = self { Some(rate) } else { None }
+    }
+
     /// Advances by one interval, in which the events had this rate in bytes per second. Returns whether recording was turned on or off.
     fn step(&mut self, rate: f64) -> bool {
         let before = *self;
@@ -138,8 +143,8 @@ struct OpenSession {
     resume: Instant,
     /// Number of counter values so far.
     seen: u64,
-    /// When values were last published, and the byte counts of events at that time.
-    published: (Instant, [u64; 3]),
+    /// When values were last published, and the sizes of the other events at that time.
+    published: (Instant, EventBytes),
     /// When the first unpublished value arrived, and when to publish it.
     due: Option<(Instant, Instant)>,
     ended: bool,
@@ -211,7 +216,7 @@ impl CounterMonitor {
                 longest: self.request.options.interval / 2,
                 resume: Instant::now(),
                 seen: tally.values(),
-                published: (Instant::now(), bytes(&tally)),
+                published: (Instant::now(), tally.event_bytes()),
                 tally,
                 due: None,
                 ended: false,
@@ -233,23 +238,17 @@ impl CounterMonitor {
         }
         let open = self.ensure_open().await?;
         let Some(mut snapshot) = open.values().await? else { return Ok(CounterEvent::Ended) };
-        let (marks, waiters, [collections, lock_waits]) = (open.tally.marks(), open.tally.lock_waiters(), open.rates());
-        let (finalizer_wait, long_waits) = (open.tally.finalizer_wait(), open.tally.long_lock_waits());
-        let full = open.tally.full_collections();
+        let [collections, lock_waits] = open.rates();
         let changes = [self.collections.step(collections), self.lock_waits.step(lock_waits)];
-        snapshot.finalizer_wait = finalizer_wait.filter(|_| self.collections.is_on());
-        snapshot.full_collections = if self.collections.is_on() { full } else { Vec::new() };
-        snapshot.collections = match self.collections {
-            EventRecording::NotWanted => CollectionMarks::NotRecorded,
-            EventRecording::Recorded(_) => marks,
-            EventRecording::TooMany(rate, _) => CollectionMarks::TooMany(rate),
-        };
-        match self.lock_waits {
-            // A recording that was just turned on again has no counts yet.
-            EventRecording::Recorded(_) if !changes[1] => (snapshot.lock_waiters, snapshot.long_lock_waits_ns) = (waiters, long_waits),
-            EventRecording::TooMany(rate, _) => snapshot.too_many_lock_waits = Some(rate),
-            _ => {}
+        if !self.collections.is_on() {
+            (snapshot.full_collections, snapshot.finalizer_wait) = (Vec::new(), None);
+            snapshot.collections = self.collections.too_many().map_or(CollectionMarks::NotRecorded, CollectionMarks::TooMany);
         }
+        // A recording that was just turned on again has no counts yet.
+        if !self.lock_waits.is_on() || changes[1] {
+            (snapshot.lock_waiters, snapshot.long_lock_waits_ns) = (None, Vec::new());
+        }
+        snapshot.too_many_lock_waits = self.lock_waits.too_many();
         if changes.contains(&true) {
             self.sessions = 0;
             self.schedule_restart(NextSession::SameCounters)?;
@@ -283,11 +282,12 @@ impl CounterMonitor {
 impl OpenSession {
     /// Rates of GC and lock contention events since the last call, in bytes per second.
     fn rates(&mut self) -> [f64; 2] {
-        let (now, bytes) = (Instant::now(), bytes(&self.tally));
+        let (now, bytes) = (Instant::now(), self.tally.event_bytes());
         let (then, before) = std::mem::replace(&mut self.published, (now, bytes));
         let seconds = (now - then).as_secs_f64().max(0.1);
-        let [collections, suspensions, locks] = [0, 1, 2].map(|kind| (bytes[kind] - before[kind]) as f64 / seconds);
-        [collections + if suspensions > MAX_SUSPENSION_RATE { suspensions } else { 0.0 }, locks]
+        let rate = |of: fn(EventBytes) -> u64| (of(bytes) - of(before)) as f64 / seconds;
+        let suspensions = Some(rate(|bytes| bytes.suspensions)).filter(|rate| *rate > MAX_SUSPENSION_RATE);
+        [rate(|bytes| bytes.collections) + suspensions.unwrap_or(0.0), rate(|bytes| bytes.lock_waits)]
     }
 
     /// Waits for values. Returns `None` at the end of the stream.
@@ -362,11 +362,6 @@ impl OpenSession {
         let is_new = due.is_some() || tally.values() != seen;
         (tally, is_new, if complete { Ok(()) } else { Err(session.unfinished(refusal)) })
     }
-}
-
-/// Approximate sizes of the GC events, of suspensions not for a collection, and of lock contention events so far, in bytes.
-fn bytes(tally: &CounterTally) -> [u64; 3] {
-    [tally.collection_bytes(), tally.suspension_bytes(), tally.lock_bytes()]
 }
 
 #[cfg(test)]
