@@ -1,58 +1,32 @@
 //! CPU limits of control groups.
 
-use std::fs::File;
-use std::io::Read;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
+use super::control_group::{folders, number, read};
 use crate::model::CpuLimit;
-
-/// Maximum number of control groups read, from that of the process upwards.
-const MAX_DEPTH: usize = 16;
 
 /// Returns the limits of the control groups of a process, innermost first, given the text of `/proc/PID/cgroup`; control groups are mounted at
 /// `root`.
 /// Counts are since the groups were created (kernel, `Documentation/admin-guide/cgroup-v2.rst` and `scheduler/sched-bwc.rst`).
 pub(super) fn limits(root: &Path, cgroup: &[u8]) -> Vec<CpuLimit> {
-    group_folders(root, cgroup, "cpu").iter().filter_map(|folder| limit(folder)).collect()
-}
-
-/// Returns the folders of the control groups of a process that a controller manages, innermost first, given the text of `/proc/PID/cgroup`.
-pub(super) fn group_folders(root: &Path, cgroup: &[u8], controller: &str) -> Vec<PathBuf> {
-    let text = String::from_utf8_lossy(cgroup);
-    let lines = || text.lines().filter_map(|line| line.split_once(':').and_then(|(_, rest)| rest.split_once(':')));
-    // In version 1, each controller has its own tree.
-    let first = lines().find(|(controllers, _)| controllers.split(',').any(|other| other == controller));
-    let (mount, path) = match first.or_else(|| lines().find(|(controllers, _)| controllers.is_empty())) {
-        Some(("", path)) => (root.to_owned(), path),
-        Some((controllers, path)) => {
-            ([root.join(controller), root.join(controllers)].into_iter().find(|mount| mount.is_dir()).unwrap_or_default(), path)
-        }
-        None => return Vec::new(),
-    };
-    let below = Path::new(path.trim_start_matches('/'));
-    // A group outside of the mount is shown with `..`.
-    // A group that is missing from this mount has other ancestors than those visible here.
-    if !below.components().all(|part| matches!(part, Component::Normal(_))) || !mount.join(below).is_dir() {
-        return Vec::new();
-    }
-    below.ancestors().take(MAX_DEPTH).map(|path| mount.join(path)).collect()
+    folders(root, cgroup, "cpu").iter().filter_map(|folder| limit(folder)).collect()
 }
 
 fn limit(folder: &Path) -> Option<CpuLimit> {
-    let read = |name: &str| {
-        let mut text = String::new();
-        File::open(folder.join(name)).ok()?.take(4096).read_to_string(&mut text).ok()?;
-        Some(text)
-    };
+    let read = |file| read(folder, file);
     let text = read("cpu.max").or_else(|| Some(format!("{} {}", read("cpu.cfs_quota_us")?.trim(), read("cpu.cfs_period_us")?)))?;
     let (quota, period) = text.trim().split_once(' ')?;
     // Unlimited is `max`, or -1.
     let (quota, period) = (quota.parse::<u64>().ok()?, period.parse::<u64>().ok().filter(|period| *period > 0)?);
     let stat = read("cpu.stat")?;
-    let of = |name: &str| stat.lines().filter_map(|line| line.split_once(' ')).find(|(key, _)| *key == name)?.1.parse().ok();
     let group = folder.metadata().ok()?.ino();
-    Some(CpuLimit { group, cores: quota as f64 / period as f64, periods: of("nr_periods")?, throttled: of("nr_throttled")? })
+    Some(CpuLimit {
+        group,
+        cores: quota as f64 / period as f64,
+        periods: number(&stat, "nr_periods")?,
+        throttled: number(&stat, "nr_throttled")?,
+    })
 }
 
 #[cfg(test)]

@@ -1,10 +1,8 @@
 //! Memory limits of control groups.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
-use super::cpu_limit::group_folders;
+use super::control_group;
 use crate::model::Limited;
 
 /// Limits from here on are none: that of version 1 is unlimited at about 2⁶³ bytes.
@@ -16,15 +14,11 @@ const EXAMINED_SHARE: f64 = 0.5;
 /// are mounted at `root`. Like the runtime and container tools, it does not count inactive file pages, which the kernel drops when it needs
 /// memory (kernel, `Documentation/admin-guide/cgroup-v2.rst` and `cgroup-v1/memory.rst`).
 pub(super) fn limits(root: &Path, cgroup: &[u8]) -> Vec<Limited> {
-    group_folders(root, cgroup, "memory").iter().filter_map(|folder| limit(folder)).collect()
+    control_group::folders(root, cgroup, "memory").iter().filter_map(|folder| limit(folder)).collect()
 }
 
 fn limit(folder: &Path) -> Option<Limited> {
-    let read = |name: &str| {
-        let mut text = String::new();
-        File::open(folder.join(name)).ok()?.take(16_384).read_to_string(&mut text).ok()?;
-        Some(text)
-    };
+    let read = |file| control_group::read(folder, file);
     let number = |name| read(name)?.trim().parse::<u64>().ok();
     let limit = number("memory.max").or_else(|| number("memory.limit_in_bytes")).filter(|limit| (1..UNLIMITED).contains(limit))?;
     let used = number("memory.current").or_else(|| number("memory.usage_in_bytes"))?;
@@ -33,7 +27,7 @@ fn limit(folder: &Path) -> Option<Limited> {
         return Some(used);
     }
     let stat = read("memory.stat").unwrap_or_default();
-    let of = |name: &str| stat.lines().filter_map(|line| line.split_once(' ')).find(|(key, _)| *key == name)?.1.parse::<u64>().ok();
+    let of = |name| control_group::number(&stat, name);
     // Version 1 counts subgroups separately.
     let inactive = of("total_inactive_file").or_else(|| of("inactive_file")).unwrap_or(0);
     Some(Limited { used: used.used.saturating_sub(inactive), limit })

@@ -4,6 +4,7 @@
 //! failure as unknown, never as the end of a list. Text is returned raw; it is sanitized where it becomes a value of [`crate::model`].
 
 pub(super) mod container;
+mod control_group;
 mod cpu_limit;
 mod entry;
 mod environ;
@@ -12,6 +13,7 @@ mod mapping;
 mod memory_limit;
 mod resources;
 mod stack;
+mod status;
 mod threads;
 mod times;
 mod version_text;
@@ -45,8 +47,6 @@ pub(crate) use threads::Threads;
 
 /// Maximum bytes read of a file whose length is under the control of its owner.
 const MAX_FILE_BYTES: usize = 1 << 20;
-/// Memory that a process may allocate or release within seconds, in bytes.
-const MAX_MEMORY_GROWTH: u64 = 256 << 20;
 /// Maximum number of threads whose names are read.
 const MAX_THREADS: usize = 65_536;
 
@@ -58,15 +58,6 @@ pub(crate) struct Proc {
     is_real: bool,
     maps: LongLists,
     mounts: LongLists,
-}
-
-/// The identity of a process, from `/proc/PID/status`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Identity {
-    /// Effective user ID.
-    pub(crate) uid: u32,
-    /// Process ID in the innermost pid namespace.
-    pub(crate) ns_pid: u32,
 }
 
 impl Proc {
@@ -131,33 +122,6 @@ impl Proc {
         pages.map(|pages| pages.saturating_mul(procfs::page_size())).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// Returns the identity of a process. Parsed here because the `procfs` crate requires every line and valid UTF-8, which a process name need
-    /// not be.
-    pub(crate) fn identity(&self, pid: u32) -> io::Result<Identity> {
-        self.identity_of(&pid.to_string(), pid)
-    }
-
-    /// Returns the identity of a process or a thread, given its directory and its ID in our pid namespace.
-    pub(crate) fn identity_of(&self, folder: &str, pid: u32) -> io::Result<Identity> {
-        let status = self.read(&format!("{folder}/status"), 16_384)?;
-        // "Uid:  real effective saved file-system"; "NSpid:  outermost .. innermost", absent without pid namespaces.
-        let uid = words(field(&status, b"Uid:")).nth(1).and_then(parse).ok_or(io::ErrorKind::InvalidData)?;
-        let ns_pid = words(field(&status, b"NSpid:")).last().and_then(parse).unwrap_or(pid);
-        Ok(Identity { uid, ns_pid })
-    }
-
-    /// Returns the peak resident memory of a process, in bytes. That includes files, of which any number can be mapped at no cost, so it is
-    /// capped at twice the present anonymous and swapped memory plus [`MAX_MEMORY_GROWTH`].
-    pub(crate) fn peak_memory(&self, pid: u32) -> io::Result<u64> {
-        let status = self.read(&format!("{pid}/status"), 16_384)?;
-        let bytes = |name: &[u8]| words(field(&status, name)).next().and_then(parse::<u64>).map(|kilobytes| kilobytes.saturating_mul(1024));
-        let peak = bytes(b"VmHWM:").ok_or(io::ErrorKind::InvalidData)?;
-        // Missing before Linux 4.5.
-        let Some(resident) = bytes(b"RssAnon:") else { return Ok(peak) };
-        let anonymous = resident.saturating_add(bytes(b"VmSwap:").unwrap_or(0));
-        Ok(peak.min(anonymous.saturating_mul(2).saturating_add(MAX_MEMORY_GROWTH)))
-    }
-
     /// Returns the initial environment; readable by the owner and root. Empty between fork and exec. Of one longer than [`MAX_FILE_BYTES`],
     /// it is the first variables.
     pub(crate) fn environ(&self, pid: u32) -> io::Result<Environ> {
@@ -194,15 +158,19 @@ impl Proc {
         Ok(if bytes.is_empty() { Vec::new() } else { bytes.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect() })
     }
 
+    /// Returns the text of `/proc/PID/cgroup`; empty if it cannot be read.
+    fn control_groups(&self, pid: u32) -> Vec<u8> {
+        self.read(&format!("{pid}/cgroup"), 1 << 16).unwrap_or_default()
+    }
+
     /// Returns the container ID, if the control group contains one.
     pub(crate) fn container(&self, pid: u32) -> Option<String> {
-        container::id(&self.read(&format!("{pid}/cgroup"), 1 << 16).ok()?)
+        container::id(&self.control_groups(pid))
     }
 
     /// Returns the CPU limits of the control groups of the process, innermost first.
     pub(crate) fn cpu_limits(&self, pid: u32) -> Vec<CpuLimit> {
-        let text = self.read(&format!("{pid}/cgroup"), 1 << 16).unwrap_or_default();
-        cpu_limit::limits(Path::new("/sys/fs/cgroup"), &text)
+        cpu_limit::limits(Path::new(control_group::ROOT), &self.control_groups(pid))
     }
 
     /// Whether the runtime is suspended at startup.
@@ -226,16 +194,12 @@ impl Proc {
     /// Returns the names of threads by their ID in the innermost pid namespace, which is the one that they use themselves.
     pub(crate) fn thread_names(&self, pid: u32) -> io::Result<Vec<(u64, Vec<u8>)>> {
         // A thread that has exited has no name.
-        self.map_threads(pid, MAX_THREADS, |tid, folder| {
-            Some((self.identity_of(folder, tid).ok()?.ns_pid.into(), self.thread_name(folder).ok()?))
-        })
+        self.map_threads(pid, MAX_THREADS, |tid, folder| Some((self.inner_thread_id(folder, tid)?, self.thread_name(folder).ok()?)))
     }
 
     /// Returns the kernel functions that threads sleep in, by thread ID in the innermost pid namespace.
     pub(crate) fn thread_waits(&self, pid: u32) -> io::Result<Vec<(u64, Vec<u8>)>> {
-        self.map_threads(pid, MAX_THREADS, |tid, folder| {
-            Some((self.identity_of(folder, tid).ok()?.ns_pid.into(), self.wait_channel(pid, tid).ok()?))
-        })
+        self.map_threads(pid, MAX_THREADS, |tid, folder| Some((self.inner_thread_id(folder, tid)?, self.wait_channel(pid, tid).ok()?)))
     }
 
     /// Returns at most `most` thread IDs, in our pid namespace.
@@ -376,11 +340,6 @@ pub(crate) fn ticks(count: u64) -> Duration {
 
 fn parse<T: std::str::FromStr>(bytes: &[u8]) -> Option<T> {
     std::str::from_utf8(bytes).ok()?.parse().ok()
-}
-
-/// Returns the rest of the line that begins with `name`; empty if there is none.
-fn field<'a>(text: &'a [u8], name: &[u8]) -> &'a [u8] {
-    text.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(name)).unwrap_or_default()
 }
 
 fn words(line: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {

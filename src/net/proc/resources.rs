@@ -4,7 +4,8 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, readlinkat, statat};
 
-use super::{Environ, Proc, field, for_each_entry, memory_limit, parse, words};
+use super::status::field;
+use super::{Environ, Proc, control_group, for_each_entry, memory_limit, parse, words};
 use crate::model::{Limited, OpenFileKind, OpenFiles, ResourceUse};
 
 /// Number of open files from which the latest are examined.
@@ -19,25 +20,18 @@ const DEFAULT_HEAP_SHARE: (f64, u64) = (0.75, 20 << 20);
 impl Proc {
     /// Returns memory, threads and open files of a process. Of another user's process, open files are unknown.
     pub(crate) fn resources(&self, pid: u32) -> ResourceUse {
-        let status = self.read(&format!("{pid}/status"), 16_384).unwrap_or_default();
-        let number = |name: &[u8]| words(field(&status, name)).next().and_then(parse::<u64>);
-        let bytes = |name: &[u8]| number(name).map(|kilobytes| kilobytes.saturating_mul(1024));
-        let memory = if self.is_real() { self.memory_limits(pid) } else { Vec::new() };
+        let status = self.status(&pid.to_string()).unwrap_or_default();
+        let memory =
+            if self.is_real() { memory_limit::limits(Path::new(control_group::ROOT), &self.control_groups(pid)) } else { Vec::new() };
         ResourceUse {
-            resident: bytes(b"VmRSS:"),
-            // `RssAnon` is missing before Linux 4.5.
-            anonymous: bytes(b"RssAnon:").map(|resident| resident.saturating_add(bytes(b"VmSwap:").unwrap_or(0))),
-            threads: number(b"Threads:"),
+            resident: status.bytes(b"VmRSS:"),
+            anonymous: status.anonymous(),
+            threads: status.number(b"Threads:"),
             disk_waiters: None,
             open_files: self.open_files(pid),
             memory: memory.iter().copied().max_by(|a, b| a.share().total_cmp(&b.share())),
             heap_limit: self.environ(pid).ok().and_then(|environ| heap_limit(&environ, memory.iter().map(|memory| memory.limit).min())),
         }
-    }
-
-    fn memory_limits(&self, pid: u32) -> Vec<Limited> {
-        let groups = self.read(&format!("{pid}/cgroup"), 1 << 16).unwrap_or_default();
-        memory_limit::limits(Path::new("/sys/fs/cgroup"), &groups)
     }
 
     fn open_files(&self, pid: u32) -> Option<OpenFiles> {

@@ -1,5 +1,7 @@
-use super::*;
 use std::fs;
+
+use super::status::{Identity, MAX_MEMORY_GROWTH};
+use super::*;
 
 fn tree(files: &[(&str, &[u8])]) -> (tempfile::TempDir, Proc) {
     let root = tempfile::tempdir().unwrap();

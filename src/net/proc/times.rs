@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use procfs::process::Stat;
 
-use super::{Proc, field, parse, ticks, words};
+use super::status::field;
+use super::{Proc, parse, ticks, words};
 use crate::model::{SafeText, ThreadUse};
 
 impl Proc {
@@ -31,7 +32,7 @@ impl Proc {
             let name = self.thread_name(folder).ok()?;
             let Stat { utime, stime, state, .. } = self.stat_of(folder).ok()?;
             Some(ThreadUse {
-                thread: self.identity_of(folder, tid).ok()?.ns_pid.into(),
+                thread: self.inner_thread_id(folder, tid)?,
                 name: SafeText::from_bytes(&name),
                 cpu: exact.map_or_else(|| ticks(utime + stime), |[cpu, _]| cpu),
                 runnable: exact.map(|[_, runnable]| runnable),
