@@ -1,6 +1,6 @@
 //! Maps the addresses of a process to files and functions.
 
-use std::os::unix::ffi::OsStrExt;
+#[cfg(test)]
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -132,18 +132,13 @@ impl NativeFunctions {
             return Some(unknown(String::new()));
         }
         let image = String::from_utf8_lossy(mapping.path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()).into_owned();
-        // Another file with other functions may have this path by now.
-        if mapping.is_deleted || kind == CodeKind::Assembly || !mapping.path.starts_with(b"/") {
-            return Some(unknown(image));
-        }
+        let Some(path) = mapping.file().filter(|_| kind != CodeKind::Assembly) else { return Some(unknown(image)) };
         if self.names_left > 0 && !self.files.contains_key(&mapping.path) {
-            let file = self.proc.mapped_file(self.key.pid, Path::new(std::ffi::OsStr::from_bytes(&mapping.path)));
-            let functions = file.and_then(|file| Functions::read(&file)).unwrap_or_default();
+            let functions = self.proc.mapped_file(self.key.pid, path).and_then(|file| Functions::read(&file)).unwrap_or_default();
             self.names_left = self.names_left.saturating_sub(functions.cost() + mapping.path.len());
             self.files.insert(mapping.path.clone(), functions);
         }
-        let place = (address - mapping.range.start).saturating_add(mapping.file_offset);
-        Some(match self.files.get(&mapping.path).and_then(|functions| functions.at(place)) {
+        Some(match self.files.get(&mapping.path).and_then(|functions| functions.at(mapping.offset_of(address))) {
             Some((name, inside, size)) => CodeFunction {
                 start: address.saturating_sub(inside),
                 size: u32::try_from(size).unwrap_or(u32::MAX),

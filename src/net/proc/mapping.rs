@@ -1,11 +1,11 @@
 //! The memory mappings of a process: `/proc/PID/maps`.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -130,6 +130,16 @@ pub(crate) fn is_assembly(path: &Path) -> bool {
 }
 
 impl CodeMapping {
+    /// Returns the path of the file, as seen by the process; `None` if there is none, or another file with other functions may have it by now.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        (!self.is_deleted && self.path.starts_with(b"/")).then(|| Path::new(OsStr::from_bytes(&self.path)))
+    }
+
+    /// Returns the offset in the file of an address in the mapping.
+    pub(crate) fn offset_of(&self, address: u64) -> u64 {
+        (address - self.range.start).saturating_add(self.file_offset)
+    }
+
     /// Parses a line of `maps`: "from-to rwxp offset device inode path", numbers in hexadecimal. `None` if not executable.
     pub(super) fn parse(line: &[u8]) -> Option<Self> {
         let mut words = words(line);
