@@ -14,8 +14,8 @@ use crate::model::{FreeSpace, Limited};
 
 /// Magic number of FUSE (`FUSE_SUPER_MAGIC`, statfs(2)): any user can serve such a file system, and block a reader forever.
 const FUSE: u64 = 0x6573_5546;
-/// Magic number of tmpfs (`TMPFS_MAGIC`, statfs(2)).
-const TMPFS: u64 = 0x0102_1994;
+/// Magic number of tmpfs, memory with ordinary pages (`TMPFS_MAGIC`, statfs(2)).
+pub(super) const TMPFS: u64 = 0x0102_1994;
 
 const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
@@ -65,14 +65,19 @@ pub(super) fn free_space_in(proc: &Proc, pid: u32, path: &Path, memory: Option<L
 pub(super) fn free_space(folder: &OwnedFd, memory: Option<Limited>) -> io::Result<FreeSpace> {
     let system = fstatvfs(folder)?;
     let bytes = system.f_bavail.saturating_mul(system.f_frsize);
-    let is_tmpfs = u64::try_from(fstatfs(folder)?.f_type) == Ok(TMPFS);
+    let is_tmpfs = is_on(folder, TMPFS)?;
     let memory_left = memory.map(Limited::left);
     let left = memory_left.filter(|left| is_tmpfs && *left < bytes);
     Ok(FreeSpace { bytes: left.unwrap_or(bytes), is_memory: left.is_some(), memory_left })
 }
 
+/// Returns whether a file is on a file system with this magic number.
+pub(super) fn is_on(file: &OwnedFd, system: u64) -> io::Result<bool> {
+    Ok(u64::try_from(fstatfs(file)?.f_type) == Ok(system))
+}
+
 fn reopen_regular(found: &OwnedFd) -> io::Result<File> {
-    if FileType::from_raw_mode(fstat(found)?.st_mode) != FileType::RegularFile || u64::try_from(fstatfs(found)?.f_type) == Ok(FUSE) {
+    if FileType::from_raw_mode(fstat(found)?.st_mode) != FileType::RegularFile || is_on(found, FUSE)? {
         return Err(io::ErrorKind::Unsupported.into());
     }
     reopen(found)

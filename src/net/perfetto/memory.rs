@@ -8,16 +8,15 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::fs::{SealFlags, fcntl_get_seals, fstat, fstatfs};
+use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
 use thiserror::Error;
 use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
 
+use crate::net::file::{TMPFS, is_on};
 use crate::perfetto::chunk::CHUNK_HEADER;
 use crate::perfetto::page::{ChunkState, Layout, PAGE_HEADER, PageSize, PageWord};
 
 const MAX_BYTES: usize = 32 << 20;
-/// File system type of memory with ordinary pages (`TMPFS_MAGIC`, statfs(2)).
-const TMPFS: u64 = 0x0102_1994;
 
 /// The reason why shared memory is not used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -82,8 +81,7 @@ impl SharedMemory {
         if !seals.contains(SealFlags::SHRINK) {
             return Err(MemoryError::Unsealed);
         }
-        let system = fstatfs(&file).map_err(|error| MemoryError::Map(error.to_string()))?;
-        if system.f_type as u64 != TMPFS {
+        if !is_on(&file, TMPFS).map_err(|error| MemoryError::Map(error.to_string()))? {
             return Err(MemoryError::HugePages);
         }
         let size = fstat(&file).map_err(|error| MemoryError::Map(error.to_string()))?.st_size as u64;
