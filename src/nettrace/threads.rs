@@ -41,6 +41,11 @@ impl ThreadId {
         Self { process: 0, thread, reuse_count: 0 }
     }
 
+    /// Returns its process, given that of the stream: threads have one of their own only in a stream of several processes.
+    pub fn process_or(self, of_stream: u32) -> u32 {
+        if self.process == 0 { of_stream } else { self.process }
+    }
+
     /// Returns the thread ID if the thread is in the process of the stream.
     pub fn in_process(self) -> Option<u64> {
         (self.process == 0 && self.reuse_count != u32::MAX).then_some(self.thread)

@@ -69,14 +69,13 @@ impl<W: Write> Sink for Csv<W> {
         let thread = event.thread();
         self.written.others += 1;
         self.written.note_thread(thread, &self.part);
-        let process = if thread.process == 0 { self.header.process_id } else { thread.process };
         let names = self.names.get(event.metadata.index as usize).map_or(",,,", String::as_str);
         let depth = event.stack().map_or(0, |stack| stack.len());
         self.described.read(event, self.header.pointer_size);
         let (line, mut digits) = (&mut self.lines, itoa::Buffer::new());
         push_seconds(line, at);
         line.push(',');
-        line.push_str(digits.format(process));
+        line.push_str(digits.format(thread.process_or(self.header.process_id)));
         line.push(',');
         line.push_str(digits.format(thread.thread));
         line.push_str(names);

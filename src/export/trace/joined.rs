@@ -168,9 +168,9 @@ impl<'w> Join<'w> {
         }
     }
 
-    /// Returns the process of a thread, and the thread. The streams of runtimes do not contain their process.
-    fn in_process(&self, ThreadId { process, thread, .. }: ThreadId) -> (u32, u64) {
-        (if process == 0 { self.process } else { process }, thread)
+    /// Returns the process of a thread, and the thread.
+    fn in_process(&self, thread: ThreadId) -> (u32, u64) {
+        (thread.process_or(self.process), thread.thread)
     }
 
     fn add_loss(&mut self, of: ThreadId, count: u32) {

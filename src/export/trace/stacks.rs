@@ -165,7 +165,7 @@ impl Stacks {
     /// Returns the text of a frame: type, name and parameters of a method.
     pub(super) fn name(&self, frame: FrameId) -> String {
         match self.frames[frame as usize] {
-            Frame::Method(method) => format!("{}{}", self.symbols.full_name(method), self.symbols.parameters(method)),
+            Frame::Method(method) => self.method(method),
             Frame::Native(place) => self.images.function(place),
             Frame::Address(address) => format!("{address:#x}"),
         }
@@ -181,8 +181,11 @@ impl Stacks {
 
     /// Returns the method at an address with its parameters, for names that arrived after the stack.
     pub(super) fn method_at(&self, address: u64) -> Option<String> {
-        let method = self.symbols.find(address)?;
-        Some(format!("{}{}", self.symbols.full_name(method), self.symbols.parameters(method)))
+        self.symbols.find(address).map(|method| self.method(method))
+    }
+
+    fn method(&self, id: MethodId) -> String {
+        format!("{}{}", self.symbols.full_name(id), self.symbols.parameters(id))
     }
 
     /// Sets the names that arrived after the stacks.

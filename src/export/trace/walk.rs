@@ -140,8 +140,8 @@ impl<'w> Walk<'w> {
 
     fn context_switch(&mut self, event: &Event<'_>, at: i64) {
         let Some(ContextSwitch { duration_ns }) = self.read(event) else { return };
-        let (node, end) = (self.output.stacks.add(event), at.saturating_add_unsigned(duration_ns));
-        self.output.event(TrackEvent { node, ..TrackEvent::slice(event.thread(), "sched", "Off CPU", at, end, &[]) });
+        let end = at.saturating_add_unsigned(duration_ns);
+        self.add(event, TrackEvent::slice(event.thread(), "sched", "Off CPU", at, end, &[]));
     }
 
     /// Resets the stacks if there are too many.
@@ -155,23 +155,10 @@ impl<'w> Walk<'w> {
         P::read(Fields::of(event, self.header.pointer_size))
     }
 
-    fn instant(&mut self, event: &Event<'_>, at: i64, category: &'static str, name: &str, arguments: &[(&'static str, ArgumentValue<'_>)]) {
-        self.instant_on(Track::Thread, flow_of(event.activity_id()), event, at, category, name, arguments);
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "a record of them would be named once and read once")]
-    fn instant_on(
-        &mut self,
-        track: Track<'_>,
-        flow: u64,
-        event: &Event<'_>,
-        at: i64,
-        category: &'static str,
-        name: &str,
-        arguments: &[(&'static str, ArgumentValue<'_>)],
-    ) {
-        let (thread, node) = (event.thread(), self.output.stacks.add(event));
-        self.output.event(TrackEvent { thread, track, category, name, start: at, end: None, node, flows: [flow, 0], arguments });
+    /// Adds what an event of the recording becomes, with its stack.
+    fn add(&mut self, event: &Event<'_>, added: TrackEvent<'_>) {
+        let node = self.output.stacks.add(event);
+        self.output.event(TrackEvent { node, ..added });
     }
 
     fn allocated(&mut self, event: &Event<'_>, at: i64, bytes: u64, is_sampled: bool) {
@@ -201,9 +188,10 @@ impl<'w> Walk<'w> {
             _ => "Continuation started",
         };
         // Task ids are unique within a process.
-        let process = if event.thread().process == 0 { self.header.process_id } else { event.thread().process };
+        let process = event.thread().process_or(self.header.process_id);
         let flow = flow_of(u128::from(u64::from(process) << 32 ^ id).to_le_bytes());
-        self.instant_on(Track::Thread, flow, event, at, "task", name, &[("task", ArgumentValue::Count(id))]);
+        let arguments = [("task", ArgumentValue::Count(id))];
+        self.add(event, TrackEvent { flows: [flow, 0], ..TrackEvent::instant(event, at, "task", name, &arguments) });
     }
 
     fn log_message(&mut self, event: &Event<'_>, at: i64) {
@@ -231,7 +219,7 @@ impl<'w> Walk<'w> {
             ("category", ArgumentValue::Text(&logger)),
             ("event id", ArgumentValue::Number(id as f64)),
         ];
-        self.instant(event, at, "log", &text, &arguments);
+        self.add(event, TrackEvent::instant(event, at, "log", &text, &arguments));
         self.texts = [text, logger];
     }
 
@@ -269,7 +257,7 @@ impl<'w> Walk<'w> {
                     ("HRESULT", ArgumentValue::Count(thrown.hresult.into())),
                     ("rethrown", ArgumentValue::Flag(thrown.is_rethrown())),
                 ];
-                self.instant(event, at, "exception", &name, &arguments);
+                self.add(event, TrackEvent::instant(event, at, "exception", &name, &arguments));
                 self.texts = [name, message];
             }
             Kind::Workers => {
@@ -280,14 +268,16 @@ impl<'w> Walk<'w> {
                     51 => "Worker stopped",
                     _ => return Some(()),
                 };
-                self.instant(event, at, "threadpool", name, &[("workers", ArgumentValue::Count(workers.active.into()))]);
+                let arguments = [("workers", ArgumentValue::Count(workers.active.into()))];
+                self.add(event, TrackEvent::instant(event, at, "threadpool", name, &arguments));
             }
             Kind::Adjustment => {
                 let Adjustment { workers, reason, .. } = self.read(event)?;
                 self.output.counter(event.thread().process, &Counter::Workers, at, workers.into());
                 if reason == AdjustmentReason::STARVATION {
                     let arguments = [("workers", ArgumentValue::Count(workers.into()))];
-                    self.instant_on(Track::ThreadPool, 0, event, at, "threadpool", "Thread pool starvation", &arguments);
+                    let starvation = TrackEvent::instant(event, at, "threadpool", "Thread pool starvation", &arguments);
+                    self.add(event, TrackEvent { track: Track::ThreadPool, flows: [0; 2], ..starvation });
                 }
             }
             Kind::AssemblyLoad => {
@@ -296,7 +286,7 @@ impl<'w> Walk<'w> {
                 load.full_name.copy_prefix(&mut name, MAX_TEXT);
                 words.clear();
                 words.extend(["Load ", name.split(',').next().unwrap_or_default()]);
-                self.instant(event, at, "loader", &words, &[("assembly", ArgumentValue::Text(&name))]);
+                self.add(event, TrackEvent::instant(event, at, "loader", &words, &[("assembly", ArgumentValue::Text(&name))]));
                 self.texts = [name, words];
             }
             Kind::LogMessage => self.log_message(event, at),

@@ -5,8 +5,9 @@ use std::io;
 use foldhash::HashMap;
 
 use crate::analysis::module_name;
-use crate::nettrace::{ThreadId, TraceHeader};
+use crate::nettrace::{Event, ThreadId, TraceHeader};
 
+use super::open_slices::flow_of;
 use super::stacks::{NodeId, Stacks};
 
 /// An export format. Times are nanoseconds since the start of the session; text is unsanitized, as in the stream.
@@ -78,9 +79,9 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    /// Returns the pid of a thread's process, which threads only have in a stream of several processes.
+    /// Returns the pid of a thread's process.
     pub(super) fn pid(&self, thread: ThreadId) -> u32 {
-        if thread.process == 0 { self.header.process_id } else { thread.process }
+        thread.process_or(self.header.process_id)
     }
 
     /// Returns the name of the program, or of the assembly if it is run by `dotnet`.
@@ -122,6 +123,18 @@ pub(super) struct TrackEvent<'a> {
 }
 
 impl<'a> TrackEvent<'a> {
+    /// Creates an instant event on the thread of an event of the recording.
+    pub(super) fn instant(
+        event: &Event<'_>,
+        at: i64,
+        category: &'static str,
+        name: &'a str,
+        arguments: &'a [(&'static str, ArgumentValue<'a>)],
+    ) -> Self {
+        let (thread, flows) = (event.thread(), [flow_of(event.activity_id()), 0]);
+        Self { thread, track: Track::Thread, category, name, start: at, end: None, node: 0, flows, arguments }
+    }
+
     /// Creates a slice on a thread.
     pub(super) fn slice(
         thread: ThreadId,

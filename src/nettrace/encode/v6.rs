@@ -134,7 +134,7 @@ impl CollectorEncoder {
     /// Copies an event from another stream with the same pointer size, including stack, activity IDs and labels. `process`: the process ID for
     /// threads without one. Returns false if its payload does not fit into a block: then it is marked as lost.
     pub fn copy(&mut self, metadata: u32, process: u32, event: &Event<'_>) -> bool {
-        let of = |id: ThreadId| (if id.process == 0 { process } else { id.process }, id.thread);
+        let of = |id: ThreadId| (id.process_or(process), id.thread);
         let (thread, capture_thread) = (self.thread(of(event.thread())).into(), self.thread(of(event.capture_thread())).into());
         let stack = event.stack().map_or(0, |stack| self.stacks.stack(stack.as_bytes()));
         let labels = match event.context.v6 {
