@@ -5,7 +5,7 @@
 
 use crate::clr::EventKind;
 use crate::clr::payload::{Fields, Payload};
-use crate::nettrace::{Event, Metadata, Stack, ThreadId};
+use crate::nettrace::{Event, Stack, ThreadId};
 
 use super::Symbols;
 
@@ -25,23 +25,6 @@ impl<'a> EventContext<'a> {
     #[inline]
     pub(super) fn payload<P: Payload<'a>>(&self) -> Option<P> {
         P::read(Fields::of(self.event, self.pointer_size))
-    }
-}
-
-/// Values by metadata record; the default for events without one.
-#[derive(Debug, Default)]
-pub(super) struct ByMetadata<T>(Vec<T>);
-
-impl<T: Copy + Default> ByMetadata<T> {
-    /// Adds the value of the next metadata record in the stream.
-    pub(super) fn push(&mut self, value: T) {
-        self.0.push(value);
-    }
-
-    #[inline]
-    pub(super) fn of(&self, metadata: &Metadata) -> T {
-        // Index 0 represents missing metadata.
-        self.0.get(metadata.index.wrapping_sub(1) as usize).copied().unwrap_or_default()
     }
 }
 

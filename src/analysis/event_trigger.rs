@@ -2,7 +2,7 @@
 
 use super::event_text::{Described, describe};
 use crate::clr::{Condition, Trigger};
-use crate::nettrace::{Event, Metadata, Sink, TraceHeader};
+use crate::nettrace::{ByMetadata, Event, Metadata, Sink, TraceHeader};
 
 /// Detects the event of a [`Trigger`].
 ///
@@ -13,7 +13,7 @@ pub struct EventTrigger {
     needles: Option<[Vec<u8>; 2]>,
     pointer_size: u8,
     /// Whether events of a kind are examined, by metadata index.
-    selected: Vec<bool>,
+    selected: ByMetadata<bool>,
     found: Option<Described>,
 }
 
@@ -24,7 +24,7 @@ impl EventTrigger {
             Some(Condition::Text(text)) => Some([text.encode_utf16().flat_map(u16::to_le_bytes).collect(), text.as_bytes().to_vec()]),
             _ => None,
         };
-        Self { trigger, needles, pointer_size: TraceHeader::default().pointer_size, selected: vec![false], found: None }
+        Self { trigger, needles, pointer_size: TraceHeader::default().pointer_size, selected: ByMetadata::default(), found: None }
     }
 
     /// Returns whether the event has occurred.
@@ -72,7 +72,7 @@ impl Sink for EventTrigger {
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
-        if self.selected.get(event.metadata.index as usize) == Some(&true) && self.found.is_none() && self.matches(event) {
+        if self.selected.of(event.metadata) && self.found.is_none() && self.matches(event) {
             self.found = Some(describe(event, self.pointer_size));
         }
     }

@@ -3,14 +3,14 @@
 use std::ops::RangeInclusive;
 
 use crate::clr::EventKind;
-use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, TraceHeader, forward_sink};
+use crate::nettrace::{ByMetadata, Event, Loss, Metadata, SequencePoint, Sink, TraceHeader, forward_sink};
 
 use super::activities::Activities;
 use super::assemblies::Assemblies;
 use super::clock::Clock;
 use super::contention::Contention;
 use super::counters::{CounterSession, Counters};
-use super::event_context::{ByMetadata, EventContext};
+use super::event_context::EventContext;
 use super::exceptions::Exceptions;
 use super::gc::Gc;
 use super::heap::{Heap, HeapSnapshot};

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::clr::events;
-use crate::nettrace::{Event, Metadata, ThreadId};
+use crate::nettrace::{ByMetadata, Event, Metadata, ThreadId};
 use crate::sorting::CompactSort;
 
 use super::Symbols;
@@ -32,7 +32,7 @@ const NAME: usize = 100;
 pub(super) struct Recent {
     filter: LiveEventFilter,
     /// Kind of event by metadata index, with whether it passes the filter.
-    kinds: Vec<(Arc<EventName>, bool)>,
+    kinds: ByMetadata<(Arc<EventName>, bool)>,
     ring: VecDeque<Kept>,
     /// Time until which the rate is exhausted by the events kept so far.
     filled: i64,
@@ -103,8 +103,7 @@ fn passes_kind(filter: &LiveEventFilter, kind: &EventName) -> bool {
 
 impl Recent {
     pub(super) fn new() -> Self {
-        // The first kind is a placeholder for events without metadata.
-        Self { filled: i64::MIN, kinds: vec![(Arc::default(), false)], ..Self::default() }
+        Self { filled: i64::MIN, ..Self::default() }
     }
 
     pub(super) fn set_filter(&mut self, filter: LiveEventFilter) {
@@ -112,7 +111,7 @@ impl Recent {
             return;
         }
         self.filter = filter;
-        for (kind, passes) in self.kinds.iter_mut().skip(1) {
+        for (kind, passes) in self.kinds.iter_mut() {
             *passes = passes_kind(&self.filter, kind);
         }
         self.ring.retain(|kept| self.filter.passes(&kept.event.kind.provider, &kept.event.kind.name));
@@ -129,13 +128,13 @@ impl Recent {
 
     #[inline]
     pub(super) fn event(&mut self, at: i64, event: &Event<'_>, pointer_size: u8) {
-        if self.kinds.get(event.metadata.index as usize).is_some_and(|(_, passes)| *passes) {
+        if self.kinds.get(event.metadata).is_some_and(|(_, passes)| *passes) {
             self.take(at, event, pointer_size);
         }
     }
 
     fn take(&mut self, at: i64, event: &Event<'_>, pointer_size: u8) {
-        let Some((kind, _)) = self.kinds.get(event.metadata.index as usize) else { return };
+        let Some((kind, _)) = self.kinds.get(event.metadata) else { return };
         let mut kind = kind.clone();
         if events::is_dynamic(&kind.provider, kind.event_id) {
             if let Some(name) = events::dynamic_name(event.payload) {

@@ -3,11 +3,10 @@
 use foldhash::HashMap;
 
 use super::WaitReason;
-use super::event_context::ByMetadata;
 use super::gc::Suspensions;
 use crate::clr::EventKind;
 use crate::clr::payload::{ContentionStart, ContentionStop, Fields, Payload, SuspendBegin};
-use crate::nettrace::{Event, Loss, Metadata, Sink, ThreadId, TraceHeader};
+use crate::nettrace::{ByMetadata, Event, Loss, Metadata, Sink, ThreadId, TraceHeader};
 
 /// Maximum number of threads tracked as waiting for locks.
 const WAITING: usize = 4096;

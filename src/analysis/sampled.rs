@@ -3,11 +3,10 @@
 use std::ops::RangeInclusive;
 
 use crate::clr::EventKind;
-use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, TraceHeader, forward_sink};
+use crate::nettrace::{ByMetadata, Event, Loss, Metadata, SequencePoint, Sink, TraceHeader, forward_sink};
 
 use super::clock::Clock;
 use super::contention::Contention;
-use super::event_context::ByMetadata;
 use super::methods::{Methods, Profile};
 use super::recorded_cpu::{RecordedCpu, RecordedCpuTime};
 use super::symbols::Symbols;

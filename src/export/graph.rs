@@ -9,7 +9,7 @@ use crate::clr::payload::{
     BulkEdge, BulkNode, BulkRootEdge, BulkRootStaticVariable, BulkType, BulkWeakTableEdge, Fields, ModuleLoad, Payload, RootKind,
 };
 use crate::clr::{TypeArguments, type_name};
-use crate::nettrace::{Event, Metadata, Sink, TraceHeader};
+use crate::nettrace::{ByMetadata, Event, Metadata, Sink, TraceHeader};
 
 /// Upper limit for the size of a graph, in bytes.
 const MAX_GRAPH_BYTES: u64 = 2 << 30;
@@ -23,7 +23,7 @@ const MAX_NAME_CHARS: usize = 1024;
 #[derive(Debug, Clone, Default)]
 pub struct HeapGraph {
     /// By metadata index.
-    kinds: Vec<EventKind>,
+    kinds: ByMetadata<EventKind>,
     pointer_size: u8,
     type_index: HashMap<u64, u32>,
     pub(super) types: Vec<Type>,
@@ -358,7 +358,7 @@ impl HeapGraph {
 impl Sink for HeapGraph {
     fn trace(&mut self, header: &TraceHeader) {
         self.pointer_size = header.pointer_size;
-        self.kinds = vec![EventKind::Other];
+        self.kinds = ByMetadata::default();
     }
 
     fn metadata(&mut self, metadata: &Metadata) {
@@ -366,7 +366,7 @@ impl Sink for HeapGraph {
     }
 
     fn event(&mut self, event: &Event<'_>) {
-        let kind = self.kinds.get(event.metadata.index as usize).copied().unwrap_or_default();
+        let kind = self.kinds.of(event.metadata);
         if kind != EventKind::Other {
             // The parts of an invalid payload are missing, which the analysis of the same stream reports.
             let _ = self.feed(kind, Fields::of(event, self.pointer_size));

@@ -62,6 +62,37 @@ pub(super) struct Table {
     limit: usize,
 }
 
+/// Values by metadata record, added as a [`Sink`](super::Sink) receives the records.
+#[derive(Debug, Clone, Default)]
+pub struct ByMetadata<T>(Vec<T>);
+
+impl<T> ByMetadata<T> {
+    /// Adds the value of the next record of the stream.
+    pub fn push(&mut self, value: T) {
+        self.0.push(value);
+    }
+
+    /// Returns the value of a record; `None` for an event without a record.
+    #[inline]
+    pub fn get(&self, metadata: &Metadata) -> Option<&T> {
+        // Index 0 represents missing metadata.
+        self.0.get(metadata.index.wrapping_sub(1) as usize)
+    }
+
+    /// Returns all values, in the order of the records.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.0.iter_mut()
+    }
+}
+
+impl<T: Copy + Default> ByMetadata<T> {
+    /// Returns the value of a record; the default for an event without a record.
+    #[inline]
+    pub fn of(&self, metadata: &Metadata) -> T {
+        self.get(metadata).copied().unwrap_or_default()
+    }
+}
+
 /// Result of adding a record.
 pub(super) enum Added<'a> {
     /// A new record.

@@ -36,7 +36,7 @@ pub use error::{BlockKind, DecodeError, Limit, Problem, ProblemKind};
 pub use event::Event;
 pub use fields::{Elements, Field, FieldType, Value, Values};
 pub use labels::{Label, Labels};
-pub use metadata::Metadata;
+pub use metadata::{ByMetadata, Metadata};
 pub use recent::{FlightRecorder, Pieces, RetentionLimits, SegmentStore, StoreError};
 pub use sink::{Loss, LossKind, SequencePoint, Sink};
 pub use stacks::Stack;

@@ -19,7 +19,7 @@ use super::trace_session::TraceSession;
 use crate::analysis::{EventTrigger, Live, LiveEventFilter, RuntimeWaits, Throughput};
 use crate::clr::Trigger;
 use crate::model::{FlightBufferUsage, SafeText};
-use crate::nettrace::{Event, FlightRecorder, Loss, Metadata, RetentionLimits, Sink, TraceHeader, forward_sink};
+use crate::nettrace::{ByMetadata, Event, FlightRecorder, Loss, Metadata, RetentionLimits, Sink, TraceHeader, forward_sink};
 
 /// With more than this many bytes queued that are also in the file, events are only counted.
 const MAX_ANALYSIS_BACKLOG: u64 = 32 << 20;
@@ -44,8 +44,8 @@ pub(super) struct SecondarySinks {
     pub(super) recent: Option<FlightRecorder>,
     /// Waits derived from the events, for the kernel's CPU samples.
     waits: Option<RuntimeWaits>,
-    /// By metadata index: whether the event belongs to the rundown, which is sent when a session is stopped and must be kept in full.
-    rundown: Vec<bool>,
+    /// Whether the event belongs to the rundown, which is sent when a session is stopped and must be kept in full.
+    rundown: ByMetadata<bool>,
     progress: Arc<Progress>,
 }
 
@@ -75,7 +75,7 @@ impl Sink for SecondarySinks {
             waits.event(event);
         }
         if let Some(recent) = &mut self.recent {
-            if self.rundown.get(event.metadata.index as usize) == Some(&true) && self.progress.stopping.load(Ordering::Relaxed) {
+            if self.rundown.of(event.metadata) && self.progress.stopping.load(Ordering::Relaxed) {
                 recent.freeze();
             }
             recent.event(event);
@@ -186,7 +186,7 @@ impl Counter {
             trigger,
             recent,
             waits: progress.cpu.get().map(|_| RuntimeWaits::default()),
-            rundown: vec![false],
+            rundown: ByMetadata::default(),
             progress: progress.clone(),
         };
         let source = Source::new(backlog.clone(), file, session, progress.clone());

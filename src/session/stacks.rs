@@ -16,7 +16,7 @@ use crate::clr::{EventKind, SelectError, select};
 use crate::ipc::Rundown;
 use crate::model::SafeText;
 use crate::net::client::Client;
-use crate::nettrace::{Event, Metadata, Sink, ThreadId, forward_sink};
+use crate::nettrace::{ByMetadata, Event, Metadata, Sink, ThreadId, forward_sink};
 
 /// Time limit for the first sample of all threads; runtimes send buffered events every tenth of a second.
 const SAMPLE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -96,8 +96,7 @@ async fn waits(client: &Client) -> HashMap<u64, &'static str> {
 #[derive(Debug, Default)]
 struct FirstPass {
     live: Live,
-    /// By metadata index; the first entry is unused.
-    is_sample: Vec<bool>,
+    is_sample: ByMetadata<bool>,
     seen: HashSet<ThreadId>,
     is_over: bool,
 }
@@ -112,14 +111,12 @@ impl Sink for FirstPass {
     forward_sink!(self => [self.live]: trace needs_order event stacks thread loss ordered_loss sequence_point problem);
 
     fn metadata(&mut self, metadata: &Metadata) {
-        let index = metadata.index as usize;
-        self.is_sample.resize(self.is_sample.len().max(index + 1), false);
-        self.is_sample[index] = EventKind::of(metadata) == EventKind::ThreadSample;
+        self.is_sample.push(EventKind::of(metadata) == EventKind::ThreadSample);
         self.live.metadata(metadata);
     }
 
     fn ordered_event(&mut self, event: &Event<'_>) {
-        if self.is_sample.get(event.metadata.index as usize) == Some(&true) {
+        if self.is_sample.of(event.metadata) {
             self.is_over |= self.seen.len() >= MAX_THREADS || !self.seen.insert(event.thread());
             if self.is_over {
                 return;

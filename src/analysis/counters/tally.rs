@@ -4,11 +4,11 @@ use foldhash::HashSet;
 
 use crate::clr::EventKind;
 use crate::clr::payload::SuspendBegin;
-use crate::nettrace::{Event, Loss, Metadata, Sink, ThreadId, TraceHeader};
+use crate::nettrace::{ByMetadata, Event, Loss, Metadata, Sink, ThreadId, TraceHeader};
 
 use super::super::clock::Clock;
 use super::super::contention::Contention;
-use super::super::event_context::{ByMetadata, EventContext};
+use super::super::event_context::EventContext;
 use super::super::gc::{Finalizers, GcMarks};
 use super::{CollectionMarks, CounterSession, Counters, CountersSnapshot};
 

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use crate::analysis::Described;
 use crate::clr::events;
 use crate::model::{csv_field, is_formula};
-use crate::nettrace::{Event, Metadata, Sink, TraceHeader};
+use crate::nettrace::{ByMetadata, Event, Metadata, Sink, TraceHeader};
 
 use super::output::{Part, Written};
 
@@ -16,8 +16,8 @@ pub(super) struct Csv<W> {
     out: W,
     part: Part,
     header: TraceHeader,
-    /// By metadata index: the fields for provider and event, with the commas around them.
-    names: Vec<String>,
+    /// The fields for provider and event, with the commas around them.
+    names: ByMetadata<String>,
     lines: String,
     described: Described,
     written: Written,
@@ -26,10 +26,9 @@ pub(super) struct Csv<W> {
 
 impl<W: Write> Csv<W> {
     pub(super) fn new(out: W, part: Part) -> Self {
-        let names = vec![",,,".to_owned()];
         let lines = "seconds,process,thread,provider,event,stack_depth,payload\n".to_owned();
-        let (header, described, written) = (TraceHeader::default(), Described::default(), Written::default());
-        Self { out, part, header, names, lines, described, written, error: None }
+        let (header, names) = (TraceHeader::default(), ByMetadata::default());
+        Self { out, part, header, names, lines, described: Described::default(), written: Written::default(), error: None }
     }
 
     pub(super) fn finish(mut self) -> io::Result<Written> {
@@ -69,7 +68,7 @@ impl<W: Write> Sink for Csv<W> {
         let thread = event.thread();
         self.written.others += 1;
         self.written.note_thread(thread, &self.part);
-        let names = self.names.get(event.metadata.index as usize).map_or(",,,", String::as_str);
+        let names = self.names.get(event.metadata).map_or(",,,", String::as_str);
         let depth = event.stack().map_or(0, |stack| stack.len());
         self.described.read(event, self.header.pointer_size);
         let (line, mut digits) = (&mut self.lines, itoa::Buffer::new());

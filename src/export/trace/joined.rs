@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use crate::analysis::MissingFrames;
 use crate::clr::EventKind;
 use crate::model::Counted;
-use crate::nettrace::{CollectorEncoder, Event, Loss, Metadata, Sink, Thread, ThreadId, TraceHeader};
+use crate::nettrace::{ByMetadata, CollectorEncoder, Event, Loss, Metadata, Sink, Thread, ThreadId, TraceHeader};
 
 /// Maximum number of losses of a batch that are kept apart.
 const MAX_LOSSES: usize = 4096;
@@ -81,8 +81,8 @@ pub(super) struct Join<'w> {
     error: Option<io::Error>,
     is_v6: bool,
     process: u32,
-    /// Ids by metadata index; index 0 is undefined.
-    kinds: Vec<u32>,
+    /// Ids in the merged stream.
+    kinds: ByMetadata<u32>,
     samples: Option<Box<dyn SampleStream + 'w>>,
     batch: Batch,
     /// Number of events of the batch already written.
@@ -158,7 +158,7 @@ impl<'w> Join<'w> {
             error: None,
             is_v6: header.format_version == 6,
             process: header.process_id,
-            kinds: vec![0],
+            kinds: ByMetadata::default(),
             samples,
             batch: Batch::default(),
             written: 0,
@@ -261,7 +261,7 @@ impl Sink for Join<'_> {
 
     fn ordered_event(&mut self, event: &Event<'_>) {
         self.write_samples(event.timestamp());
-        let kind = self.kinds.get(event.metadata.index as usize).copied().unwrap_or_default();
+        let kind = self.kinds.of(event.metadata);
         let count = if self.encoder.copy(kind, self.process, event) { &mut self.joined.events } else { &mut self.joined.lost };
         *count += 1;
         self.write_if_full();

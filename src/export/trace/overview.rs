@@ -5,7 +5,7 @@ use foldhash::HashMap;
 use crate::analysis::{Images, Live};
 use crate::clr::EventKind;
 use crate::clr::payload::{Fields, Payload, ProcessInfo, RuntimeInformation};
-use crate::nettrace::{Event, Metadata, SequencePoint, Sink, TraceHeader};
+use crate::nettrace::{ByMetadata, Event, Metadata, SequencePoint, Sink, TraceHeader};
 
 use super::stacks::Stacks;
 use super::writer::Subject;
@@ -17,7 +17,7 @@ const MAX_COMMAND_LINE: usize = 4096;
 #[derive(Debug)]
 pub struct Overview {
     symbols: Live,
-    kinds: Vec<EventKind>,
+    kinds: ByMetadata<EventKind>,
     subject: Subject,
     images: Images,
     /// Whether there are kernel samples, in this recording or beside it.
@@ -28,7 +28,7 @@ impl Default for Overview {
     fn default() -> Self {
         Self {
             symbols: Live::symbols_only(),
-            kinds: vec![EventKind::Other],
+            kinds: ByMetadata::default(),
             subject: Subject::default(),
             images: Images::default(),
             has_cpu_samples: false,
@@ -95,23 +95,23 @@ impl Sink for Overview {
     }
 
     fn event(&mut self, event: &Event<'_>) {
-        match self.kinds.get(event.metadata.index as usize) {
-            Some(EventKind::ProcessInfo) => {
+        match self.kinds.of(event.metadata) {
+            EventKind::ProcessInfo => {
                 if let Some(ProcessInfo { command_line, .. }) = self.read(event) {
                     command_line.copy_prefix(&mut self.subject.command_line, MAX_COMMAND_LINE);
                 }
             }
-            Some(EventKind::RuntimeInformation) => {
+            EventKind::RuntimeInformation => {
                 if let Some(RuntimeInformation { version: [major, minor, ..], .. }) = self.read(event) {
                     self.subject.runtime = format!("{major}.{minor}");
                 }
             }
-            Some(EventKind::CpuSample) => self.has_cpu_samples = true,
-            Some(kind @ (EventKind::ProcessName | EventKind::ProcessMapping | EventKind::ProcessSymbol)) => {
+            EventKind::CpuSample => self.has_cpu_samples = true,
+            kind @ (EventKind::ProcessName | EventKind::ProcessMapping | EventKind::ProcessSymbol) => {
                 // Malformed events are ignored.
-                let _ = self.images.feed(*kind, event);
+                let _ = self.images.feed(kind, event);
             }
-            Some(kind) if kind.locates_methods() => self.symbols.event(event),
+            kind if kind.locates_methods() => self.symbols.event(event),
             _ => {}
         }
     }

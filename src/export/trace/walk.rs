@@ -11,7 +11,7 @@ use crate::clr::payload::{
     Payload, SampleType, Workers,
 };
 use crate::model::Counted;
-use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, Thread, ThreadId, TraceHeader, Value};
+use crate::nettrace::{ByMetadata, Event, Loss, Metadata, SequencePoint, Sink, Thread, ThreadId, TraceHeader, Value};
 use crate::wire::Utf16;
 
 use super::allocation_rates::AllocationRates;
@@ -30,8 +30,7 @@ const MAX_THREADS: usize = 65_536;
 pub(super) struct Walk<'w> {
     output: Output<'w>,
     header: TraceHeader,
-    /// By metadata index.
-    kinds: Vec<EventKind>,
+    kinds: ByMetadata<EventKind>,
     open_slices: OpenSlices,
     counters: CounterReader,
     rounds: Rounds,
@@ -55,7 +54,7 @@ impl<'w> Walk<'w> {
         Self {
             output,
             header: TraceHeader::default(),
-            kinds: vec![EventKind::Other],
+            kinds: ByMetadata::default(),
             open_slices: OpenSlices::default(),
             counters: CounterReader::default(),
             rounds: Rounds::default(),
@@ -114,7 +113,7 @@ impl<'w> Walk<'w> {
 
     /// Returns the kind of the events that a metadata record describes.
     pub(super) fn kind(&self, metadata: &Metadata) -> EventKind {
-        self.kinds.get(metadata.index as usize).copied().unwrap_or_default()
+        self.kinds.of(metadata)
     }
 
     fn sample(&mut self, event: &Event<'_>, at: i64) {
