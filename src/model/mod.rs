@@ -59,6 +59,6 @@ pub use trace_format::{
     TraceFormat, check_extension, check_file_name, check_heap_file, check_not_stdout, export_stem, finished_path, is_partial_file,
     is_perfetto_file, partial_path,
 };
-pub use trace_options::{TraceOptions, parse_keep, shell_word};
+pub use trace_options::{TraceOptions, format_keep, format_time, parse_keep, shell_word};
 pub use units::{Age, ByteRate, Bytes, Count, CountRate, Counted, Nanoseconds, Number, Percent, Stopwatch};
 pub use variable::{Environment, EnvironmentSource, Variable};

@@ -229,11 +229,13 @@ pub fn parse_keep(text: &str) -> Result<RetentionLimits, String> {
     Err("a flight recorder keeps 1MiB to 1GiB".to_owned())
 }
 
-fn format_keep(keep: &RetentionLimits) -> String {
+/// Formats what a flight recorder keeps, as [`parse_keep`] parses it.
+pub fn format_keep(keep: &RetentionLimits) -> String {
     keep.span.map_or_else(|| format_size(keep.bytes), format_time)
 }
 
-fn format_time(time: Duration) -> String {
+/// Formats a time in one word, such as `1h5m`.
+pub fn format_time(time: Duration) -> String {
     humantime::format_duration(time).to_string().replace(' ', "")
 }
 

@@ -2,7 +2,7 @@
 
 use crate::clr::{Trigger, parse_event_ids, parse_provider, parse_tracepoints, profile};
 use crate::ipc::{Capabilities, CommandCode};
-use crate::model::{Conditions, Process, SafeText, TraceOptions, format_size, parse_keep, parse_size};
+use crate::model::{Conditions, Process, SafeText, TraceOptions, format_keep, format_size, format_time, parse_keep, parse_size};
 
 use super::words::words;
 use super::{Field, Form, Purpose, Question, Subject};
@@ -63,7 +63,6 @@ impl Form {
     pub(in crate::app) fn trace(process: &Process, options: &TraceOptions) -> Self {
         let capabilities = process.capabilities();
         let needs = |code: CommandCode| capabilities.unsupported_reason(code).map(str::to_owned);
-        let time = |time| humantime::format_duration(time).to_string().replace(' ', "");
         let missing_ids = needs(CommandCode::CollectTracing5);
         let event_ids = if missing_ids.is_some() { String::new() } else { options.event_ids.join(" ") };
         let questions = vec![
@@ -86,7 +85,7 @@ impl Form {
             ),
             Question::choice("Stacks", STACK_OPTIONS, usize::from(options.no_stacks)),
             Question::choice("Buffer full", FULL_OPTIONS, 0).refused(needs(CommandCode::CollectTracing6)),
-            Question::text("Stop after", options.duration.map(time).unwrap_or_default(), "a time such as 30s"),
+            Question::text("Stop after", options.duration.map(format_time).unwrap_or_default(), "a time such as 30s"),
             Question::text("Stop at", options.max_size.map(format_size).unwrap_or_default(), "a size of the file such as 64MB"),
             Question::text(
                 "Stop on",
@@ -100,7 +99,7 @@ impl Form {
             ),
             Question::text(
                 "Keep last",
-                options.flight.map(|keep| keep.span.map_or_else(|| format_size(keep.bytes), time)).unwrap_or_default(),
+                options.flight.as_ref().map(format_keep).unwrap_or_default(),
                 "flight recorder: keep the last 64MB or 5m; everything if empty",
             ),
             Question::text("File", "", FILE_NAMES[0]),
