@@ -5,8 +5,9 @@ use super::cell::{Cell, at};
 use super::list::{Fit, Rows, Table};
 use super::live;
 use super::look::Look;
+use super::quantity::{bytes, nanoseconds};
 use super::registry::{Descriptor, Live, Recorded, Shows};
-use super::view::{Chart, Figure, Head, Role, Side, View};
+use super::view::{Figure, Head, Role, Side, View};
 use crate::analysis::{AllocatedType, Collection, CollectionCount, GcSnapshot};
 use crate::app::action::{Action, Context};
 use crate::app::pane::RowKind;
@@ -49,9 +50,8 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     if is_missing {
         return view;
     }
-    let heap = look.level_chart("GC heap size", Role::Bytes, |value| Bytes(value as u64).to_string(), &gc.heap_size);
-    let unit = |value: f64| Nanoseconds(value as u64).to_string();
-    let pause = Chart { title: "max pause", role: Role::Events, unit, values: look.sums(&gc.pauses.longest) };
+    let heap = look.level_chart("GC heap size", Role::Bytes, bytes, &gc.heap_size);
+    let pause = look.sum_chart("max pause", Role::Events, nanoseconds, &gc.pauses.longest);
     View {
         head: vec![Head::Figures(figures(look, gc))],
         summary: parts(look, gc),

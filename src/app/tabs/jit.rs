@@ -4,8 +4,9 @@ use super::cell::{Cell, at};
 use super::list::{Fit, TabList, Table};
 use super::live;
 use super::look::Look;
+use super::quantity::{nanoseconds, rate};
 use super::registry::{Descriptor, Live, Recorded, Shows};
-use super::view::{Chart, Figure, Head, Role, Side, View};
+use super::view::{Figure, Head, Role, Side, View};
 use crate::analysis::{CountersSnapshot, SlowMethod};
 use crate::app::action::{Action, Context};
 use crate::app::pane::RowKind;
@@ -53,12 +54,8 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         .column("TIER", 0, Fit::Left, |(tier, _)| Cell::new(tier.name(), Role::Text))
         .finish();
 
-    let unit = |value: f64| CountRate(value).to_string();
-    let compiled = Chart { title: "methods loaded", role: Role::Events, unit, values: look.sums(&jit.over_time) };
-    let time = jit.time.as_ref().map(|time| {
-        let unit = |value: f64| Nanoseconds(value as u64).to_string();
-        Chart { title: "time spent compiling", role: Role::Bytes, unit, values: look.sums(&time.over_time) }
-    });
+    let compiled = look.sum_chart("methods loaded", Role::Events, rate, &jit.over_time);
+    let time = jit.time.as_ref().map(|time| look.sum_chart("time spent compiling", Role::Bytes, nanoseconds, &time.over_time));
     let unmatched = match &jit.time {
         None => {
             let key = look.state.key(Action::Profiles);

@@ -49,14 +49,15 @@ impl<'a> Look<'a> {
         Figure::new("in GC", Percent(share), if is_high { Role::Warning } else { Role::Strong })
     }
 
-    /// Returns a sum over the last five minutes, second by second.
-    pub(super) fn sums(&self, line: &Timeline) -> Vec<f64> {
+    /// Charts a sum over the last five minutes, second by second.
+    pub(super) fn sum_chart(&self, title: &'static str, role: Role, unit: fn(f64) -> String, line: &Timeline) -> Chart {
         let now = self.analysis.snapshot.now;
         // The current second is incomplete, and would always look low.
-        recent(line, if self.has_ended() { now } else { now.saturating_sub(SECOND) })
+        let last = if self.has_ended() { now } else { now.saturating_sub(SECOND) };
+        Chart { title, role, unit, values: recent(line, last) }
     }
 
-    /// Returns a quantity that keeps its value until it changes, like [`Self::sums`]; NaN before it is known.
+    /// Returns a quantity over the same time that keeps its value until it changes; NaN before it is known.
     pub(super) fn levels(&self, line: &Timeline) -> Vec<f64> {
         let mut held = f64::NAN;
         let mut values = recent(line, self.analysis.snapshot.now);

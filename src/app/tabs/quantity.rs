@@ -1,6 +1,6 @@
-//! Values of counters as text, scaled if their unit has prefixes.
+//! Values of counters, and on the axes of charts and graphs, as text: scaled if their unit has prefixes.
 
-use crate::model::{Bytes, Count, Nanoseconds};
+use crate::model::{Bytes, Count, CountRate, Nanoseconds};
 
 /// The unit of durations, by convention.
 pub(super) const SECONDS: &str = "s";
@@ -33,6 +33,19 @@ pub(super) fn bytes(value: f64) -> String {
         ..HUGE => format!("{}{}", sign(value), Bytes(value.abs() as u64)),
         _ => format!("{} B", plain(value)),
     }
+}
+
+pub(super) fn milliseconds(value: f64) -> String {
+    nanoseconds(value * 1e6)
+}
+
+pub(super) fn nanoseconds(value: f64) -> String {
+    Nanoseconds(value as u64).to_string()
+}
+
+/// Formats events per second.
+pub(super) fn rate(value: f64) -> String {
+    CountRate(value).to_string()
 }
 
 fn sign(value: f64) -> &'static str {

@@ -8,8 +8,9 @@ use super::cell::{Cell, at, nanoseconds};
 use super::list::{Fit, Rows, Table};
 use super::live::{self, listed, state_of};
 use super::look::Look;
+use super::quantity::rate;
 use super::registry::{Descriptor, Live, Recorded, Shows};
-use super::view::{Chart, Figure, Head, Role, Side, View};
+use super::view::{Figure, Head, Role, Side, View};
 use crate::analysis::{Adjustment, ContentionSite, ContentionSnapshot, Counts, SampleCount, SampleFilter, ThreadId, ThreadPoolSnapshot};
 use crate::app::action::{Action, Context};
 use crate::app::pane::RowKind;
@@ -72,8 +73,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let beside = [(locks.count > 0).then(|| sites(look, locks, names).finish()), (!pool.recent.is_empty()).then(|| adjustments(pool))];
     let lists: Vec<_> = beside.into_iter().flatten().collect();
     let workers = look.level_chart("pool workers", Role::Bytes, |value| format!("{value:.0}"), &pool.workers_over_time);
-    let unit = |value: f64| CountRate(value).to_string();
-    let waits = Chart { title: "lock contention", role: Role::Events, unit, values: look.sums(&locks.count_over_time) };
+    let waits = look.sum_chart("lock contention", Role::Events, rate, &locks.count_over_time);
     View {
         head,
         // Figures that were not recorded must not be drawn as zero.

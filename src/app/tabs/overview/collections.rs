@@ -1,8 +1,9 @@
 //! The graph of garbage collections: individual marks, or counts if they are not recorded individually.
 
-use super::graphs::{Graph, Layer, Mark, history, rate, seconds};
+use super::graphs::{Graph, Layer, Mark, history, seconds};
 use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot, GcMark};
 use crate::app::health::runtime_counter;
+use crate::app::tabs::quantity::{milliseconds, rate};
 use crate::app::tabs::view::Role;
 use crate::model::{ByteRate, Nanoseconds};
 use crate::sorting::CompactSort;
@@ -10,8 +11,6 @@ use crate::sorting::CompactSort;
 /// Maximum number of seconds shown.
 const MAX_SECONDS: usize = 300;
 const SECOND: i64 = 1_000_000_000;
-/// Pauses are drawn in milliseconds. The axis spans at least one, since shorter pauses are negligible.
-const MILLISECOND: f64 = 1e6;
 /// Roles of generations 0, 1 and 2, the same as in the heap graph.
 const ROLES: [Role; 3] = [Role::Part(4), Role::Part(3), Role::Part(0)];
 
@@ -24,7 +23,7 @@ pub(super) fn collections(counters: &CountersSnapshot) -> Option<Graph> {
     }
 }
 
-/// Draws pauses as marks labeled with their generation.
+/// Draws pauses as marks labeled with their generation. They are drawn in milliseconds, as the axis spans at least 1: shorter pauses are negligible.
 fn pauses(counters: &CountersSnapshot, marks: &[GcMark]) -> Option<Graph> {
     let newest = counters.counters.iter().map(|counter| counter.at).max()?;
     let len = usize::try_from(newest / SECOND).unwrap_or(0).clamp(1, MAX_SECONDS);
@@ -32,7 +31,7 @@ fn pauses(counters: &CountersSnapshot, marks: &[GcMark]) -> Option<Graph> {
     let mut drawn = Vec::new();
     // The newest pauses can be more recent than the newest counter values.
     for mark in marks.iter().filter(|mark| mark.at <= newest) {
-        let (ago, value) = (newest.saturating_sub(mark.at) as f64 / SECOND as f64, mark.pause_ns as f64 / MILLISECOND);
+        let (ago, value) = (newest.saturating_sub(mark.at) as f64 / SECOND as f64, mark.pause_ns as f64 / 1e6);
         let Some(second) = longest.iter_mut().rev().nth(ago as usize) else { continue };
         *second = second.max(value);
         let generation = mark.generation.min(2);
@@ -44,9 +43,8 @@ fn pauses(counters: &CountersSnapshot, marks: &[GcMark]) -> Option<Graph> {
         None => "none yet".to_owned(),
         Some(last) => format!("{} last, gen {}", Nanoseconds(last.pause_ns), last.generation.min(2)),
     };
-    let unit = |value: f64| Nanoseconds((value * MILLISECOND) as u64).to_string();
     let layers = vec![Layer { label: String::new(), role: Role::Border, values: longest }];
-    Some(Graph { title: "GC pauses", now, unit, layers, marks: drawn })
+    Some(Graph { title: "GC pauses", now, unit: milliseconds, layers, marks: drawn })
 }
 
 /// Draws collections per second by generation. The counter of each generation includes the collections of older ones.

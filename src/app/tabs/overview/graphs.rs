@@ -6,9 +6,10 @@ use super::{MEMORY_GRAPH, THREADS};
 use crate::analysis::{CounterKind, CounterSnapshot, CountersSnapshot};
 use crate::app::health::runtime_counter;
 use crate::app::state::State;
+use crate::app::tabs::quantity::{bytes, rate};
 use crate::app::tabs::view::Role;
 use crate::app::usage::History;
-use crate::model::{ByteRate, Bytes, Count, CountRate, Process};
+use crate::model::{ByteRate, Bytes, Count, Process};
 
 /// A quantity over time.
 pub struct Graph {
@@ -60,7 +61,6 @@ impl State {
         let figure = |title, unit, role, counter: Option<&CounterSnapshot>| single(title, unit, role, &history(counter?), String::new());
         let of = |name: &str| runtime_counter(counters?, name);
         let either = |one: &str, other: &str| of(one).or_else(|| of(other));
-        let bytes: fn(f64) -> String = |value| Bytes(value as u64).to_string();
         let count: fn(f64) -> String = |value| Count(value as u64).to_string();
         [
             single("CPU", percent, Role::Events, &usage.cpu(process.key), cores),
@@ -97,10 +97,6 @@ impl State {
         .flatten()
         .collect()
     }
-}
-
-pub(super) fn rate(value: f64) -> String {
-    CountRate(value).to_string()
 }
 
 /// Formats percent, with a decimal if small.
@@ -162,7 +158,7 @@ fn heap(counters: &CountersSnapshot) -> Option<Graph> {
     let of = |name| runtime_counter(counters, name);
     let total = of("gc-heap-size").or_else(|| of("dotnet.gc.last_collection.heap.size"))?;
     let whole = seconds(&history(total));
-    let now = Bytes(*whole.last()? as u64).to_string();
+    let now = bytes(*whole.last()?);
     let mut rest = whole.clone();
     let mut layers = Vec::new();
     for (place, (name, counter)) in PARTS.into_iter().enumerate() {
@@ -176,14 +172,13 @@ fn heap(counters: &CountersSnapshot) -> Option<Graph> {
             layers.push(Layer { label, role: Role::Part(place), values: part });
         }
     }
-    let unit = |value: f64| Bytes(value as u64).to_string();
     if layers.is_empty() {
         layers.push(Layer { label: String::new(), role: Role::Bytes, values: whole });
     } else {
         let label = format!("since last GC {}", Bytes(rest.last().map_or(0, |value| *value as u64)));
         layers.push(Layer { label, role: Role::Part(PARTS.len()), values: rest });
     }
-    Some(Graph { title: "GC heap", now, unit, layers, marks: Vec::new() })
+    Some(Graph { title: "GC heap", now, unit: bytes, layers, marks: Vec::new() })
 }
 
 /// Draws percent of time in GC. The counter keeps its value until the next collection, however long ago the last one was.

@@ -1,12 +1,13 @@
 //! Graphs of a web application: request rate with failures, and durations.
 
-use super::graphs::{Graph, Layer, history, last_seconds, rate, seconds};
+use super::graphs::{Graph, Layer, history, last_seconds, seconds};
 use crate::analysis::{CountersSnapshot, MeterNotice, RequestDurations};
 use crate::app::health::hosting_counter;
+use crate::app::tabs::quantity::{milliseconds, rate};
 use crate::app::tabs::view::Role;
 use crate::app::usage::History;
 use crate::ipc::RuntimeVersion;
-use crate::model::{Count, CountRate, Nanoseconds};
+use crate::model::{Count, CountRate};
 
 /// Draws requests per second, separating those that failed with a status of 500 or above.
 pub(super) fn requests(counters: &CountersSnapshot, version: Option<&RuntimeVersion>) -> Option<Graph> {
@@ -47,40 +48,35 @@ fn missing_durations(counters: &CountersSnapshot, version: Option<&RuntimeVersio
 /// Draws request durations: p50, p95 and p99 of each interval.
 pub(super) fn durations(all: &[RequestDurations]) -> Option<Graph> {
     let newest = all.last()?;
-    // The axis spans at least one millisecond.
-    let unit = |milliseconds: f64| Nanoseconds((milliseconds * 1e6) as u64).to_string();
+    // In milliseconds, as the axis spans at least 1.
     let at = |interval: &RequestDurations| (interval.at, interval.quantiles.map_or([f64::NAN; 3], |all| all.map(|seconds| seconds * 1e3)));
     let now = match newest.quantiles {
         None => "no request ended".to_owned(),
         Some(quantiles) => {
-            let [p50, p95, p99] = quantiles.map(|seconds| unit(seconds * 1e3));
+            let [p50, p95, p99] = quantiles.map(|seconds| milliseconds(seconds * 1e3));
             // Combined over several routes, quantiles are estimates.
             format!("{}{p50}, {p95}, {p99}", if newest.combinations > 1 { "≈ " } else { "" })
         }
     };
-    Some(Graph { layers: quantile_layers(all.iter().map(at)), ..quantile_graph(now, unit) })
+    Some(quantile_graph(now, milliseconds, all.iter().map(at)))
 }
 
-/// Creates an empty graph for quantiles 0.5, 0.95 and 0.99.
-fn quantile_graph(now: String, unit: fn(f64) -> String) -> Graph {
-    Graph { title: "p50/p95/p99", now, unit, layers: Vec::new(), marks: Vec::new() }
-}
-
-/// Returns layers for quantiles 0.5, 0.95 and 0.99. Since layers are stacked, each holds the difference to the quantile below.
-fn quantile_layers(all: impl Iterator<Item = (i64, [f64; 3])> + Clone) -> Vec<Layer> {
+/// Draws quantiles 0.5, 0.95 and 0.99. Since layers are stacked, each holds the difference to the quantile below.
+fn quantile_graph(now: String, unit: fn(f64) -> String, all: impl Iterator<Item = (i64, [f64; 3])> + Clone) -> Graph {
     let layer = |(place, name): (usize, &str)| {
         let value = |quantiles: [f64; 3]| quantiles[place] - place.checked_sub(1).map_or(0.0, |before| quantiles[before]);
         let history: History = all.clone().map(|(at, quantiles)| (at, value(quantiles))).collect();
         Layer { label: name.to_owned(), role: Role::Part([1, 3, 0][place]), values: seconds(&history) }
     };
-    ["p50", "p95", "p99"].into_iter().enumerate().map(layer).collect()
+    let layers = ["p50", "p95", "p99"].into_iter().enumerate().map(layer).collect();
+    Graph { title: "p50/p95/p99", now, unit, layers, marks: Vec::new() }
 }
 
 /// Draws the quantiles of a published histogram over time; `None` if its library publishes other quantiles. `unit` formats them.
 pub(in crate::app::tabs) fn histogram(history: &[(i64, [f64; 3])], unit: fn(f64) -> String) -> Option<Graph> {
     let (_, newest) = history.last()?;
     let now = newest.map(unit).join(", ");
-    Some(Graph { layers: quantile_layers(history.iter().copied()), ..quantile_graph(now, unit) })
+    Some(quantile_graph(now, unit, history.iter().copied()))
 }
 
 /// Converts a running total to its increase per second.
