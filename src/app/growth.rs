@@ -155,13 +155,14 @@ pub(super) fn recorded_growth(snapshot: &Snapshot, thresholds: &Thresholds) -> O
 mod tests {
     use super::*;
     use crate::analysis::FullCollection;
-    use crate::app::test_app::published;
+    use crate::app::test_app::{add_counter, healthy};
+    use crate::clr::COUNTERS_PROVIDER;
 
     #[test]
     fn heap_grows_if_more_survives_each_collection() {
         // How many seconds ago each gen 2 collection ended, and the megabytes that survived it.
         let found = |collections: &[(i64, u64)]| {
-            let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+            let mut counters = healthy();
             let full = |(ago, mb): &(i64, u64)| FullCollection { at: (42 - ago) * SECOND, survived: mb * 1_000_000 };
             counters.full_collections = collections.iter().map(full).collect();
             heap(&counters, &Thresholds::default()).filter(|(excess, _)| *excess > 1.0).map(|(_, finding)| finding.text)
@@ -180,12 +181,10 @@ mod tests {
     #[test]
     fn heap_that_is_not_collected_grows_possibly() {
         let found = |seconds: i64, size: fn(f64) -> f64| {
-            let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+            let mut counters = healthy();
             for (name, share) in [("gen-2-size", 0.75), ("loh-size", 0.25)] {
-                let mut counter = counters.counters[0].clone();
-                counter.name = name.to_owned();
-                counter.history = (0..=seconds).map(|second| (second * 1_000_000_000, size(second as f64) * share)).collect();
-                counters.counters.push(counter);
+                let history = (0..=seconds).map(|second| (second * 1_000_000_000, size(second as f64) * share)).collect();
+                add_counter(&mut counters, COUNTERS_PROVIDER, name).history = history;
             }
             heap(&counters, &Thresholds::default()).filter(|(excess, _)| *excess > 1.0).map(|(_, finding)| (finding.text, finding.why))
         };

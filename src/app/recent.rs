@@ -72,15 +72,15 @@ pub(super) fn gc_share(counters: &CountersSnapshot) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::test_app::published;
+    use crate::app::test_app::{add_counter, published};
+    use crate::clr::COUNTERS_PROVIDER;
 
     /// Returns counters with the history of a runtime counter, one value a second.
     fn counters(name: &str, values: &[f64]) -> CountersSnapshot {
         let mut counters = (*published(61.0, 4e6, 30.0, 0.0, 0.0)).clone();
-        let mut counter = counters.counters[0].clone();
-        (counter.name, counter.history) = (name.to_owned(), (1..).map(|second| second * SECOND).zip(values.iter().copied()).collect());
         counters.counters.retain(|counter| counter.name != name);
-        counters.counters.push(counter);
+        add_counter(&mut counters, COUNTERS_PROVIDER, name).history =
+            (1..).map(|second| second * SECOND).zip(values.iter().copied()).collect();
         counters
     }
 

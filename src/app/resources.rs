@@ -200,7 +200,8 @@ fn managed(counters: &CountersSnapshot) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::test_app::published;
+    use crate::app::test_app::{add_counter, healthy, published};
+    use crate::clr::COUNTERS_PROVIDER;
     use crate::model::OpenFileKind;
 
     /// Returns the history of a process that is read once a second, given its values at each second.
@@ -237,10 +238,8 @@ mod tests {
     fn growth_of_the_thread_pool_is_not_a_leak_of_threads() {
         let mut history = ResourceHistory::default();
         for second in 0..=30 {
-            let mut counters = (*published(60.0, 4e6, 1.0, 0.0, 0.0)).clone();
-            let mut pool = counters.counters[0].clone();
-            (pool.name, pool.value) = ("threadpool-thread-count".to_owned(), Some(4.0 * second as f64));
-            counters.counters.push(pool);
+            let mut counters = healthy();
+            add_counter(&mut counters, COUNTERS_PROVIDER, "threadpool-thread-count").value = Some(4.0 * second as f64);
             let usage = ResourceUse { threads: Some(30 + second * 4), ..ResourceUse::default() };
             history.push(Duration::from_secs(second), usage, &counters);
         }
@@ -251,10 +250,8 @@ mod tests {
     fn history_of(seconds: u64, name: &str, value: impl Fn(u64) -> f64) -> ResourceHistory {
         let mut history = ResourceHistory::default();
         for second in 0..=seconds {
-            let mut counters = (*published(60.0, 4e6, 1.0, 0.0, 0.0)).clone();
-            let mut counter = counters.counters[0].clone();
-            (counter.name, counter.value) = (name.to_owned(), Some(value(second)));
-            counters.counters.push(counter);
+            let mut counters = healthy();
+            add_counter(&mut counters, COUNTERS_PROVIDER, name).value = Some(value(second));
             history.push(Duration::from_secs(second), ResourceUse::default(), &counters);
         }
         history
@@ -328,10 +325,8 @@ mod tests {
         };
         assert_eq!(used(180_000_000), None);
         assert_eq!(used(182_000_000).as_deref(), Some("182 MB of memory used, 91 % of the limit 200 MB"));
-        let mut counters = (*published(60.0, 4e6, 1.0, 0.0, 0.0)).clone();
-        let mut size = counters.counters[0].clone();
-        (size.name, size.value) = ("gen-2-size".to_owned(), Some(90e6));
-        counters.counters.push(size);
+        let mut counters = healthy();
+        add_counter(&mut counters, COUNTERS_PROVIDER, "gen-2-size").value = Some(90e6);
         let heap = |limit| {
             let usage = ResourceUse { heap_limit: Some(limit), ..ResourceUse::default() };
             text(history(0, |_| usage, |_| 60.0).heap_limit(&counters, &Thresholds::default()))
@@ -341,9 +336,7 @@ mod tests {
         assert_eq!(heap(80_000_000), None, "that is not its limit");
         let committed = |gc_percent| {
             let mut counters = counters.clone();
-            let mut counter = counters.counters[0].clone();
-            (counter.name, counter.value) = ("gc-committed".to_owned(), Some(119.0));
-            counters.counters.push(counter);
+            add_counter(&mut counters, COUNTERS_PROVIDER, "gc-committed").value = Some(119.0);
             counters.stats.gc_time_percent = Some(gc_percent);
             let usage = ResourceUse { heap_limit: Some(120_000_000), ..ResourceUse::default() };
             history(0, |_| usage, |_| 60.0).heap_limit(&counters, &Thresholds::default())

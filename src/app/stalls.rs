@@ -114,8 +114,9 @@ fn stalled_requests(started: Option<&CounterSnapshot>, current: Option<&CounterS
 mod tests {
     use super::*;
     use crate::app::health::health_issues;
-    use crate::app::test_app::{TestApp, published};
+    use crate::app::test_app::{TestApp, add_counter, healthy, published};
     use crate::app::{HealthIssue, ResourceHistory};
+    use crate::clr::{COUNTERS_PROVIDER, HOSTING_PROVIDER};
 
     fn text(found: Option<(f64, Finding)>) -> Option<String> {
         found.filter(|(excess, _)| *excess > 1.0).map(|(_, finding)| finding.text)
@@ -123,13 +124,11 @@ mod tests {
 
     /// Returns counters with these histories of one value a second, given their groups and names.
     fn counters(all: &[(&str, &str, &[f64])]) -> CountersSnapshot {
-        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+        let mut counters = healthy();
         counters.counters.retain(|counter| counter.name != "threadpool-queue-length");
         for (group, name, values) in all {
-            let history: Vec<_> = (0..).map(|second| second * 1_000_000_000).zip(values.iter().copied()).collect();
-            let mut counter = counters.counters[0].clone();
-            (counter.group, counter.name, counter.history) = ((*group).to_owned(), (*name).to_owned(), history);
-            counters.counters.push(counter);
+            let history = (0..).map(|second| second * 1_000_000_000).zip(values.iter().copied()).collect();
+            add_counter(&mut counters, group, name).history = history;
         }
         counters
     }
@@ -168,7 +167,7 @@ mod tests {
     #[test]
     fn thread_pool_without_progress_is_found_whatever_its_queue() {
         let found = |queue: &[f64], completed: &[f64]| {
-            let runtime = "System.Runtime";
+            let runtime = COUNTERS_PROVIDER;
             let all = [(runtime, "threadpool-queue-length", queue), (runtime, "threadpool-completed-items-count", completed)];
             let mut counters = counters(&all);
             counters.stats.queue_length = queue.last().copied();
@@ -192,8 +191,8 @@ mod tests {
             let names = [started, "current-requests"];
             text(super::requests(&counters(&[(group, names[0], &all), (group, names[1], &current)]), &Thresholds::default()))
         };
-        let served = |requests: &[(f64, f64)]| found("Microsoft.AspNetCore.Hosting", "total-requests", requests);
-        let sent = |requests: &[(f64, f64)]| found("System.Net.Http", "requests-started", requests);
+        let served = |requests: &[(f64, f64)]| found(HOSTING_PROVIDER, "total-requests", requests);
+        let sent = |requests: &[(f64, f64)]| found(HTTP_CLIENT_PROVIDER, "requests-started", requests);
         // Requests so far, and in progress, at each second.
         let stuck = |seconds: u32| -> Vec<_> { (0..=seconds).map(|second| (100.0 + f64::from(second), 3.0 + f64::from(second))).collect() };
         assert_eq!(served(&stuck(25)).as_deref(), Some("28 requests in progress, none ended for 25 s"));
@@ -204,7 +203,7 @@ mod tests {
         assert_eq!(served(&one_ended), None, "one ended after 20 s");
         let after = |p95: f64| {
             let (all, current): (Vec<_>, Vec<_>) = stuck(25).into_iter().unzip();
-            let group = "Microsoft.AspNetCore.Hosting";
+            let group = HOSTING_PROVIDER;
             let mut counters = counters(&[(group, "total-requests", &all), (group, "current-requests", &current)]);
             counters.requests = vec![RequestDurations { at: 0, quantiles: Some([p95 / 2.0, p95, p95]), count: 1, combinations: 1 }];
             text(super::requests(&counters, &Thresholds::default())).is_some()

@@ -16,7 +16,7 @@ use crate::model::{
     RecordingId, RunState, TraceFile, Trouble, Usage, Variable,
 };
 
-pub(crate) use figures::{metered, published, walked_heap};
+pub(crate) use figures::{add_counter, healthy, metered, published, walked_heap};
 
 /// 2026-11-21, 08:30:21 UTC.
 pub(crate) const START_UNIX_MS: u64 = 1_795_249_821_000;

@@ -51,7 +51,19 @@ pub(crate) fn published(heap_mb: f64, allocated: f64, gc_percent: f64, exception
     Arc::new(CountersSnapshot { counters, stats, ..Live::default().snapshot(0).counters })
 }
 
-/// The same, plus counters of a meter.
+/// Counters of a process without issues.
+pub(crate) fn healthy() -> CountersSnapshot {
+    (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone()
+}
+
+/// Adds a counter, and returns it.
+pub(crate) fn add_counter<'a>(counters: &'a mut CountersSnapshot, group: &str, name: &str) -> &'a mut CounterSnapshot {
+    let counter = CounterSnapshot { group: group.to_owned(), name: name.to_owned(), ..counters.counters[0].clone() };
+    counters.counters.push(counter);
+    counters.counters.last_mut().unwrap()
+}
+
+/// Published counters, and those of a meter.
 pub(crate) fn metered() -> Arc<CountersSnapshot> {
     let mut snapshot = (*published(61.4, 4.2e6, 1.3, 3.0, 0.0)).clone();
     let meter = |kind, name: &str, unit: &str, tags: &str, value: f64| CounterSnapshot {

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot, FinalizerWait, GcMark, RequestDurations};
+use crate::analysis::{CollectionMarks, CountersSnapshot, FinalizerWait, GcMark, RequestDurations};
 
-use crate::app::test_app::{TestApp, published};
+use crate::app::test_app::{TestApp, add_counter, healthy, published};
 use crate::app::{Column, Effect, HealthIssue, Msg, ResourceHistory, Tab, health_issues};
+use crate::clr::{COUNTERS_PROVIDER, HOSTING_PROVIDER, HTTP_CLIENT_PROVIDER};
 use crate::diagnosis::Thresholds;
 use crate::model::{CpuConstraints, CpuLimit, CpuUse, ProcessUse, ResourceUse};
 
@@ -21,8 +22,7 @@ fn texts(counters: &CountersSnapshot) -> Vec<String> {
 fn a_process_with_an_issue_is_marked_and_sorted_first() {
     let mut app = TestApp::populated(120, 40);
     app.press("W");
-    let healthy = || published(61.0, 4e6, 2.0, 3.0, 0.0);
-    app.publish(&[healthy(), published(700.0, 9e8, 41.0, 0.0, 0.0), healthy()]);
+    app.publish(&[healthy().into(), published(700.0, 9e8, 41.0, 0.0, 0.0), healthy().into()]);
     let affected: Vec<_> = app.state.list.rows().iter().filter(|row| row.word() == "GC time").map(|row| row.process.key).collect();
     assert_eq!(affected.len(), 1);
     app.press(">>>>");
@@ -73,7 +73,7 @@ fn health_issues_are_listed_worst_first() {
 #[test]
 fn sustained_induced_gcs_and_jit_time_are_issues() {
     let issues = |change: fn(&mut CountersSnapshot)| -> Vec<_> {
-        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+        let mut counters = healthy();
         change(&mut counters);
         let issues = health_issues(&counters, None, &ResourceHistory::default(), &Thresholds::default()).into_iter();
         issues.map(|(issue, finding)| (issue, finding.text)).collect()
@@ -83,15 +83,13 @@ fn sustained_induced_gcs_and_jit_time_are_issues() {
         CollectionMarks::Recorded((0..count).rev().map(mark).collect())
     }
     fn compiles(counters: &mut CountersSnapshot, seconds: usize) {
-        let mut counter = counters.counters[0].clone();
-        counter.name = "time-in-jit".to_owned();
-        let len = counter.history.len();
-        counter.history.iter_mut().enumerate().for_each(|(at, (_, value))| *value = if at + seconds < len { 0.0 } else { 300.0 });
-        counters.counters.push(counter);
+        let history = &mut add_counter(counters, COUNTERS_PROVIDER, "time-in-jit").history;
+        let len = history.len();
+        history.iter_mut().enumerate().for_each(|(at, (_, value))| *value = if at + seconds < len { 0.0 } else { 300.0 });
     }
     assert_eq!(issues(|_| {}), []);
     for (count, is_induced, found) in [(30, true, &["2/s induced GCs"][..]), (10, true, &[]), (30, false, &["2/s gen 2 collections"])] {
-        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+        let mut counters = healthy();
         counters.collections = marks(count, 42_000_000_000, is_induced);
         // Induced collections are not counted twice.
         counters.stats.collections[2] = Some(if count == 10 { 1.0 } else { 2.0 });
@@ -110,13 +108,11 @@ fn sustained_induced_gcs_and_jit_time_are_issues() {
 fn failing_and_slow_requests_are_issues() {
     // Failed and total requests per second, and the 95th percentile of durations.
     let issues = |failed: f64, all: f64, p95: [f64; 4]| -> Vec<String> {
-        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+        let mut counters = healthy();
         for (name, each) in [("failed-requests", failed), ("total-requests", all)] {
-            let mut counter = counters.counters[0].clone();
-            (counter.group, counter.name) = ("Microsoft.AspNetCore.Hosting".to_owned(), name.to_owned());
             // Requests before the watch do not count.
-            counter.history = (0..12).map(|second| (second * 1_000_000_000, 1000.0 + second as f64 * each)).collect();
-            counters.counters.push(counter);
+            let history = (0..12).map(|second| (second * 1_000_000_000, 1000.0 + second as f64 * each)).collect();
+            add_counter(&mut counters, HOSTING_PROVIDER, name).history = history;
         }
         let interval = |p95| RequestDurations { at: 0, quantiles: Some([0.001, p95, 9.0]), count: 10, combinations: 1 };
         counters.requests = p95.map(interval).to_vec();
@@ -144,8 +140,7 @@ fn cpu_throttling_and_cpu_wait_are_issues() {
         let constraints =
             CpuConstraints { limit: (periods > 0).then_some(limit), machine: Some(ms(machine_ms)), ..CpuConstraints::default() };
         let cpu = Some(CpuUse { span: ms(5000), cpu: Some(ms(cpu_ms)), runnable: runnable_ms.map(ms), constraints });
-        let (counters, thresholds) = (published(61.0, 4e6, 1.0, 0.0, 0.0), Thresholds::default());
-        let issues = health_issues(&counters, cpu, &ResourceHistory::default(), &thresholds).into_iter();
+        let issues = health_issues(&healthy(), cpu, &ResourceHistory::default(), &Thresholds::default()).into_iter();
         issues.map(|(issue, finding)| (issue, finding.text)).collect::<Vec<_>>()
     };
     let limited = |share| vec![(HealthIssue::CpuLimit, format!("throttled in {share} of periods, CPU limit 0.2 CPUs"))];
@@ -169,12 +164,8 @@ fn cpu_throttling_and_cpu_wait_are_issues() {
         constraints: CpuConstraints { limit: Some(limit), machine: Some(Duration::from_secs(20)), ..CpuConstraints::default() },
     };
     assert_eq!((unknown.cores(), unknown.wait_share(), unknown.others()), (None, None, None));
-    let counters = published(61.0, 4e6, 1.0, 0.0, 0.0);
-    assert_eq!(
-        health_issues(&counters, Some(unknown), &ResourceHistory::default(), &Thresholds::default()),
-        [],
-        "what it took is not known"
-    );
+    let found = health_issues(&healthy(), Some(unknown), &ResourceHistory::default(), &Thresholds::default());
+    assert_eq!(found, [], "what it took is not known");
 }
 
 /// A limit is shown even if it throttles nothing.
@@ -191,7 +182,7 @@ fn cpu_limit_is_listed_in_the_overview() {
     let cpu = CpuUse { constraints, ..CpuUse::default() };
     app.send(Msg::WatchReport {
         ticket,
-        counters: published(61.0, 4e6, 1.0, 0.0, 0.0),
+        counters: healthy().into(),
         usage: Box::new(ProcessUse { cpu: Some(cpu), ..ProcessUse::default() }),
     });
     assert!(facts(&app).iter().any(|fact| (fact.label, fact.value.as_str()) == ("CPU limit", "0.5 CPUs")));
@@ -201,7 +192,7 @@ fn cpu_limit_is_listed_in_the_overview() {
 #[test]
 fn lock_waiting_threads_are_an_issue_despite_few_contentions() {
     let found = |contentions, lock_waiters| {
-        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+        let mut counters = healthy();
         (counters.stats.contentions, counters.lock_waiters) = (contentions, lock_waiters);
         texts(&counters)
     };
@@ -218,7 +209,7 @@ fn lock_waiting_threads_are_an_issue_despite_few_contentions() {
 #[test]
 fn slow_requests_are_an_issue_even_if_few() {
     let found = |served: bool, p95: &[Option<f64>]| {
-        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+        let mut counters = healthy();
         let interval = |(second, p95): (usize, &Option<f64>)| RequestDurations {
             at: second as i64 * 1_000_000_000,
             quantiles: p95.map(|p95| [0.1, p95, p95]),
@@ -243,11 +234,9 @@ fn slow_requests_are_an_issue_even_if_few() {
 #[test]
 fn requests_waiting_for_a_connection_are_an_issue() {
     let found = |name: &str, milliseconds: &[f64], p95: f64| {
-        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
-        let mut counter = counters.counters[0].clone();
-        (counter.group, counter.name) = ("System.Net.Http".to_owned(), format!("{name}-requests-queue-duration"));
-        counter.history = (0..).map(|second| second * 1_000_000_000).zip(milliseconds.iter().copied()).collect();
-        counters.counters.push(counter);
+        let mut counters = healthy();
+        let history = (0..).map(|second| second * 1_000_000_000).zip(milliseconds.iter().copied()).collect();
+        add_counter(&mut counters, HTTP_CLIENT_PROVIDER, &format!("{name}-requests-queue-duration")).history = history;
         let interval = RequestDurations { at: 0, quantiles: Some([p95; 3]), count: 1, combinations: 1 };
         counters.sent_requests = vec![interval; 3];
         texts(&counters)
@@ -263,7 +252,7 @@ fn requests_waiting_for_a_connection_are_an_issue() {
 #[test]
 fn blocked_finalizer_thread_and_fragmentation_are_issues() {
     let found = |change: &dyn Fn(&mut CountersSnapshot)| {
-        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+        let mut counters = healthy();
         change(&mut counters);
         texts(&counters)
     };
@@ -276,18 +265,15 @@ fn blocked_finalizer_thread_and_fragmentation_are_issues() {
     assert_eq!(found(&wait(12)), ["the finalizer thread is blocked or busy, 1.2k objects queued"]);
     let free = |percent: f64, values: usize, bytes: f64| {
         move |counters: &mut CountersSnapshot| {
-            let mut counter = counters.counters[0].clone();
-            counter.name = "gc-fragmentation".to_owned();
-            counter.history = (0..12).map(|second| (second, if second as usize + values < 12 { 0.0 } else { percent })).collect();
-            counters.counters.push(counter.clone());
-            (counter.name, counter.value) = ("loh-size".to_owned(), Some(bytes));
-            counters.counters.push(counter);
+            let history = (0..12).map(|second| (second, if second as usize + values < 12 { 0.0 } else { percent })).collect();
+            add_counter(counters, COUNTERS_PROVIDER, "gc-fragmentation").history = history;
+            add_counter(counters, COUNTERS_PROVIDER, "loh-size").value = Some(bytes);
         }
     };
     assert_eq!(found(&free(80.0, 10, 500e6)), ["80 % of the GC heap is free: 400 MB of 500 MB"]);
     assert_eq!(found(&free(80.0, 9, 500e6)), [""; 0], "for 9 values");
     assert_eq!(found(&free(50.0, 10, 500e6)), [""; 0], "50 %");
-    let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+    let mut counters = healthy();
     free(80.0, 10, 500e6)(&mut counters);
     let is_found = |resident| {
         let (mut resources, usage) = (ResourceHistory::default(), ResourceUse { anonymous: Some(resident), ..ResourceUse::default() });
@@ -302,13 +288,13 @@ fn blocked_finalizer_thread_and_fragmentation_are_issues() {
 #[test]
 fn gen_2_growth_counts_only_gen_2_collections() {
     let found = |sizes_mb: &[f64], collections: &[f64]| {
-        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+        let mut counters = healthy();
         let histories = [("gen-2-size", 1e6, sizes_mb, 0), ("gen-2-gc-count", 1.0, collections, 2_000_000)];
         for (name, scale, values, late) in histories {
             // One every 5 s, the last one just now.
             let at = |place: usize| 42_000_000_000 + late - 5_000_000_000 * (values.len() - 1 - place) as i64;
             let history = values.iter().enumerate().map(|(place, value)| (at(place), value * scale)).collect();
-            counters.counters.push(CounterSnapshot { name: name.to_owned(), history, ..counters.counters[0].clone() });
+            add_counter(&mut counters, COUNTERS_PROVIDER, name).history = history;
         }
         texts(&counters)
     };
@@ -353,10 +339,10 @@ fn a_finding_is_opened_with_enter() {
 #[test]
 fn heap_growth_finding_opens_a_heap_walk() {
     let (mut app, ticket) = TestApp::watching();
-    let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+    let mut counters = healthy();
     for (name, scale) in [("gen-2-size", 10e6), ("gen-2-gc-count", 1.0)] {
         let history = (1..=6).map(|number| ((12 + number * 5) * 1_000_000_000, number as f64 * scale)).collect();
-        counters.counters.push(CounterSnapshot { name: name.to_owned(), history, ..counters.counters[0].clone() });
+        add_counter(&mut counters, COUNTERS_PROVIDER, name).history = history;
     }
     app.count(ticket, counters);
     let finding = app.state.findings_of_selected().remove(0).finding;

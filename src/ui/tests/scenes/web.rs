@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::analysis::{CollectionMarks, CounterKind, GcMark, RequestDurations};
-use crate::app::test_app::{TestApp, metered, published};
+use crate::app::test_app::{TestApp, add_counter, metered, published};
+use crate::clr::HOSTING_PROVIDER;
 
 use super::keyed;
 
@@ -20,11 +21,10 @@ pub(super) fn web_overview(width: u16, height: u16) -> TestApp {
         ("current-requests", CounterKind::Gauge, |_| 12.0),
     ];
     for (name, kind, value) in values {
-        let mut counter = counters.counters[0].clone();
-        (counter.group, counter.name, counter.kind) = ("Microsoft.AspNetCore.Hosting".to_owned(), name.to_owned(), kind);
+        let counter = add_counter(&mut counters, HOSTING_PROVIDER, name);
+        counter.kind = kind;
         counter.history.iter_mut().zip(1..).for_each(|((_, old), second)| *old = value(f64::from(second)));
         counter.value = counter.history.last().map(|(_, value)| *value);
-        counters.counters.push(counter);
     }
     let interval = |second: i64| {
         let median = 0.004 * second as f64;
