@@ -11,6 +11,8 @@ use super::activity_pairs::{ActivityPairs, ActivityStep, Operation};
 use super::distribution::Distribution;
 use super::event_context::EventContext;
 use super::http::{self, Layer, Outcome};
+use super::latest::Latest;
+use super::occurrences::Occurrence;
 use super::ranking::{Ranking, Row};
 use super::rates::RecentRate;
 use super::timeline::Timeline;
@@ -19,6 +21,8 @@ use super::timeline::Timeline;
 const TOP: usize = 100;
 /// Maximum number of running activities in a snapshot.
 const RUNNING: usize = 30;
+/// Maximum number of finished activities kept.
+const FINISHED: usize = 500;
 /// Maximum number of distinct outcomes per subject.
 const OUTCOMES: usize = 12;
 
@@ -33,6 +37,25 @@ pub(super) struct Activities {
     subjects: [Ranking<Subject>; 3],
     /// Operation number and text; a reused buffer.
     key: Vec<u8>,
+    /// Without the parts of requests.
+    finished: Latest<FinishedActivity, FINISHED>,
+}
+
+/// An activity that has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FinishedActivity {
+    /// End time, in nanoseconds since the start of the session.
+    pub end: i64,
+    /// Duration in nanoseconds.
+    pub duration_ns: u64,
+    /// Role in the processing of an HTTP request.
+    pub layer: Layer,
+    /// Operation name; not sanitized.
+    pub operation: String,
+    /// Method and URL of a request as in its events, or the texts of the start event; not sanitized.
+    pub subject: String,
+    /// Outcome.
+    pub outcome: Outcome,
 }
 
 #[derive(Debug, Default)]
@@ -307,10 +330,27 @@ impl Activities {
                     Layer::Kestrel | Layer::Part | Layer::Other => 2,
                 };
                 self.subjects[kind].row(&self.key).add(context.at, time_ns, outcome, has_failed);
+                if layer != Layer::Part {
+                    let mut finished = self.finished.take_oldest().unwrap_or_default();
+                    (finished.end, finished.duration_ns, finished.layer, finished.outcome) = (context.at, time_ns, layer, outcome);
+                    finished.operation.clone_from(&self.pairs.operation(operation).name);
+                    finished.subject.clone_from(&activity.subject);
+                    self.finished.push(finished);
+                }
             }
             None => {}
         }
         Some(())
+    }
+
+    /// Returns the finished activities after the first `seen`, without the parts of requests, each with its number. Kestrel's reports of incoming
+    /// requests are omitted if there are others of the same requests.
+    pub(super) fn after(&self, seen: u64) -> impl Iterator<Item = (u64, Option<Occurrence>)> {
+        let has_server = (0..self.counts.len()).any(|number| self.pairs.operation(number).layer == Layer::Server);
+        let is_shown = move |finished: &&FinishedActivity| !has_server || finished.layer != Layer::Kestrel;
+        self.finished
+            .after(seen)
+            .map(move |(number, finished)| (number, Some(finished).filter(is_shown).cloned().map(Occurrence::Activity)))
     }
 
     pub(super) fn snapshot(&self, now: i64) -> ActivitySnapshot {

@@ -1,14 +1,14 @@
 //! Exceptions by type, with rates and stacks.
 
-use std::collections::VecDeque;
-
 use crate::clr::payload::ExceptionThrown;
 use crate::nettrace::ThreadId;
 use crate::sorting::CompactSort;
 use crate::wire::Utf16;
 
 use super::event_context::{EventContext, Frames};
+use super::latest::Latest;
 use super::methods::{EventStacks, TypeStacks};
+use super::occurrences::Occurrence;
 use super::ranking::{Ranking, Row};
 use super::rates::RecentRate;
 use super::symbols::Symbols;
@@ -32,7 +32,7 @@ pub(super) struct Exceptions {
     rethrown: u64,
     types: Ranking<Type>,
     over_time: Timeline,
-    recent: VecDeque<Thrown>,
+    recent: Latest<Thrown, RECENT>,
     stacks: EventStacks,
 }
 
@@ -156,11 +156,16 @@ impl Exceptions {
         of_type.count += 1;
         of_type.recent_rate.add(context.at);
         of_type.last.set(context, &thrown);
-        let mut latest = if self.recent.len() < RECENT { Thrown::default() } else { self.recent.pop_front().unwrap_or_default() };
+        let mut latest = self.recent.take_oldest().unwrap_or_default();
         latest.set(context, &thrown);
-        self.recent.push_back(latest);
+        self.recent.push(latest);
         self.stacks.add(context, symbols, thrown.type_name, 1);
         Some(())
+    }
+
+    /// Returns the exceptions after the first `seen`, without their stacks, each with its number.
+    pub(super) fn after(&self, seen: u64) -> impl Iterator<Item = (u64, Option<Occurrence>)> {
+        self.recent.after(seen).map(|(number, thrown)| (number, Some(Occurrence::Exception(thrown.exception.clone()))))
     }
 
     /// Returns the exceptions so far.

@@ -15,7 +15,7 @@ const REQUEST: &str = "Request";
 pub(super) const IDS: [&str; 5] = ["connectionId", "requestId", "httpVersion", "remoteEndPoint", "traceIdentifier"];
 
 /// Role of an operation in the processing of an HTTP request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Layer {
     /// An outgoing request.
     Client,
@@ -26,6 +26,7 @@ pub enum Layer {
     /// A part of a request or an operation beneath it: a connection, a DNS lookup.
     Part,
     /// Unrelated to requests.
+    #[default]
     Other,
 }
 

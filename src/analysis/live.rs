@@ -15,8 +15,9 @@ use super::exceptions::Exceptions;
 use super::gc::Gc;
 use super::heap::{Heap, HeapSnapshot};
 use super::jit::Jit;
-use super::logs::Logs;
+use super::logs::{LogFilter, Logs};
 use super::methods::{Methods, Profile, ThreadCpu};
+use super::occurrences::{NewOccurrences, OccurrenceKind};
 use super::rates::Rates;
 use super::recent::{Recent, RecentSnapshot};
 use super::thread_pool::ThreadPool;
@@ -145,6 +146,23 @@ impl Live {
     /// Returns the latest individual events, if they are kept.
     pub fn recent(&mut self) -> RecentSnapshot {
         self.recent.as_mut().map(|recent| recent.snapshot(&self.symbols)).unwrap_or_default()
+    }
+
+    /// Sets which log messages are kept.
+    pub fn set_log_filter(&mut self, filter: LogFilter) {
+        self.logs.set_filter(filter);
+    }
+
+    /// Returns what has occurred after the first `seen` occurrences of this kind, and advances `seen`. `is_over`: no more events will arrive.
+    pub fn occurrences(&self, kind: OccurrenceKind, seen: &mut u64, is_over: bool) -> NewOccurrences {
+        let from = *seen;
+        match kind {
+            OccurrenceKind::Collections => NewOccurrences::take(seen, self.gc.after(from, is_over)),
+            OccurrenceKind::Exceptions => NewOccurrences::take(seen, self.exceptions.after(from)),
+            OccurrenceKind::Activities => NewOccurrences::take(seen, self.activities.after(from)),
+            OccurrenceKind::Messages => NewOccurrences::take(seen, self.logs.after(from)),
+            OccurrenceKind::Events => NewOccurrences::take(seen, self.recent.iter().flat_map(|recent| recent.after(from))),
+        }
     }
 
     /// Returns all samples, for views by method, as a call tree, as a flame graph or by thread.

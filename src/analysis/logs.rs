@@ -1,18 +1,20 @@
 //! Messages that the application logs with `ILogger`.
 
-use std::collections::VecDeque;
-
 use crate::nettrace::{Field, FieldType, ThreadId, Value};
 use crate::sorting::CompactSort;
 use crate::wire::Utf16;
 
 use super::event_context::EventContext;
+use super::latest::Latest;
+use super::occurrences::Occurrence;
 use super::timeline::Timeline;
 
 /// Maximum number of messages kept.
 const RECENT: usize = 500;
 /// Maximum length of a message, in characters.
 const MESSAGE: usize = 1000;
+/// Maximum length of an exception with its stack, in characters.
+const EXCEPTION: usize = 4000;
 /// Maximum length of the structured fields of a message, in characters.
 const ARGUMENTS: usize = 2000;
 /// The field that is missing from messages without an event name, and the maximum number of texts read from it on.
@@ -24,16 +26,36 @@ const TEXTS: usize = 8;
 pub(super) struct Logs {
     by_level: [u64; LEVELS.len()],
     over_time: Timeline,
-    recent: VecDeque<LogMessage>,
+    recent: Latest<LogMessage, RECENT>,
+    filter: LogFilter,
 }
 
 /// Names of the log levels, by number.
 pub const LEVELS: [&str; 7] = ["trace", "debug", "info", "warn", "error", "critical", "none"];
 
+/// Which log messages are kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LogFilter {
+    /// Lowest level, as an index into [`LEVELS`].
+    pub level: usize,
+    /// Beginnings of logger categories, in any case; empty for all categories.
+    pub categories: Vec<String>,
+}
+
+impl LogFilter {
+    fn passes(&self, level: usize, logger: Utf16<'_>) -> bool {
+        let begins = |category: &String| {
+            let mut letters = logger.chars().flat_map(char::to_lowercase);
+            category.chars().flat_map(char::to_lowercase).all(|expected| letters.next() == Some(expected))
+        };
+        level >= self.level && (self.categories.is_empty() || self.categories.iter().any(begins))
+    }
+}
+
 /// Log messages of a recording.
 #[derive(Debug, Clone)]
 pub struct LogSnapshot {
-    /// Number of messages by level; see [`LEVELS`].
+    /// Number of messages by level, whether they are kept or not; see [`LEVELS`].
     pub by_level: [u64; LEVELS.len()],
     /// Messages per second over the last ten seconds.
     pub rate: f64,
@@ -128,14 +150,27 @@ impl Logs {
         let level = usize::try_from(parts.level).unwrap_or(0).min(LEVELS.len() - 1);
         self.by_level[level] += 1;
         self.over_time.add(context.at, 1.0);
-        let mut latest = if self.recent.len() < RECENT { LogMessage::default() } else { self.recent.pop_front().unwrap_or_default() };
+        if !self.filter.passes(level, parts.logger) {
+            return Some(());
+        }
+        let mut latest = self.recent.take_oldest().unwrap_or_default();
         (latest.at, latest.thread, latest.level, latest.event_id) = (context.at, context.thread, level, parts.event_id);
         parts.logger.copy_prefix(&mut latest.logger, MESSAGE);
         parts.text.copy_prefix(&mut latest.text, MESSAGE);
-        parts.exception.copy_prefix(&mut latest.exception, MESSAGE);
+        parts.exception.copy_prefix(&mut latest.exception, EXCEPTION);
         parts.arguments.copy_prefix(&mut latest.arguments, ARGUMENTS);
-        self.recent.push_back(latest);
+        self.recent.push(latest);
         Some(())
+    }
+
+    /// Sets which messages are kept.
+    pub(super) fn set_filter(&mut self, filter: LogFilter) {
+        self.filter = filter;
+    }
+
+    /// Returns the messages after the first `seen` that were kept, each with its number.
+    pub(super) fn after(&self, seen: u64) -> impl Iterator<Item = (u64, Option<Occurrence>)> {
+        self.recent.after(seen).map(|(number, message)| (number, Some(Occurrence::Message(message.clone()))))
     }
 
     pub(super) fn snapshot(&self, now: i64) -> LogSnapshot {

@@ -29,10 +29,12 @@ mod heap_change;
 mod http;
 mod images;
 mod jit;
+mod latest;
 mod live;
 mod logs;
 mod methods;
 mod names;
+mod occurrences;
 mod part;
 mod pending_async;
 mod ranking;
@@ -49,7 +51,7 @@ mod throughput;
 mod timeline;
 
 pub use crate::nettrace::ThreadId;
-pub use activities::{ActivitySnapshot, ActivitySubject, OperationSnapshot, OtherActivities, RunningActivity};
+pub use activities::{ActivitySnapshot, ActivitySubject, FinishedActivity, OperationSnapshot, OtherActivities, RunningActivity};
 pub use activity_pairs::{ActivityPairs, ActivityStep};
 pub use assemblies::{Assembly, AssemblySnapshot, MissingAssembly};
 pub use comparison::{Compared, ComparedFigure, Section, Subject, Unit, compare};
@@ -73,13 +75,14 @@ pub use http::{Layer, Outcome};
 pub use images::{CodeLocation, Images};
 pub use jit::{JitSnapshot, JitTime, SlowMethod, TierBodies};
 pub use live::Live;
-pub use logs::{LEVELS, LogMessage, LogSnapshot};
+pub use logs::{LEVELS, LogFilter, LogMessage, LogSnapshot};
 #[cfg(test)]
 pub(crate) use methods::COUNTED;
 pub use methods::{
     CallNode, CallSite, Counts, CpuSamples, CpuStack, MethodCount, MethodTime, Methods, MethodsSnapshot, MissingFrames, Profile,
     ProfileFrame, Rounds, SampleCount, SampleFilter, StackGroup, StuckThreads, ThreadCpu, ThreadSamples, TypeStacks, WaitReason, Waits,
 };
+pub use occurrences::{NewOccurrences, Occurrence, OccurrenceKind};
 pub use part::PartThroughput;
 pub use pending_async::PendingAsync;
 pub use rates::{Gap, RateSnapshot};

@@ -13,6 +13,7 @@ use super::Symbols;
 use super::event_context::Frames;
 use super::event_text::{Described, describe};
 use super::filter::LiveEventFilter;
+use super::occurrences::Occurrence;
 
 /// Maximum number of events kept.
 const MAX_EVENTS: usize = 500;
@@ -170,6 +171,12 @@ impl Recent {
         };
         frames.set(event.stack(), FRAMES);
         self.ring.push_back(Kept { event: Arc::new(single), frames, stack: None });
+    }
+
+    /// Returns the events after the first `seen` that passed the filter, each with its number.
+    pub(super) fn after(&self, seen: u64) -> impl Iterator<Item = (u64, Option<Occurrence>)> {
+        let new = self.ring.iter().map(|kept| &kept.event).filter(move |event| event.number > seen);
+        new.map(|event| (event.number, Some(Occurrence::Event(Arc::clone(event)))))
     }
 
     pub(super) fn snapshot(&mut self, symbols: &Symbols) -> RecentSnapshot {

@@ -1,6 +1,6 @@
 //! Individual garbage collections.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use foldhash::HashMap;
 
@@ -8,7 +8,8 @@ use crate::clr::payload::{GcEnd, GcReason, GcStart, GcType};
 use crate::nettrace::ThreadId;
 use crate::sorting::CompactSort;
 
-use super::super::ranking::push_latest;
+use super::super::latest::Latest;
+use super::super::occurrences::Occurrence;
 use super::suspensions::Pause;
 use super::{Heap, RECENT};
 
@@ -32,7 +33,7 @@ pub(super) struct Collections {
     last_ended: HashMap<ThreadId, u32>,
     /// Heap size before a collection whose end the thread has not reported yet, summed over all heaps.
     before: HashMap<ThreadId, u64>,
-    recent: VecDeque<Collection>,
+    recent: Latest<Collection, RECENT>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -146,11 +147,18 @@ impl Collections {
     fn close(&mut self, begin: i64, start: GcStart, ended: Ended) {
         let GcStart { number, generation, reason, kind } = start;
         let Ended { end, heap_before, heap_after, promoted } = ended;
-        push_latest(
-            &mut self.recent,
-            RECENT,
-            Collection { number, generation, reason, kind, start: begin, end, pause_ns: None, heap_before, heap_after, promoted },
-        );
+        self.recent.push(Collection {
+            number,
+            generation,
+            reason,
+            kind,
+            start: begin,
+            end,
+            pause_ns: None,
+            heap_before,
+            heap_after,
+            promoted,
+        });
     }
 
     pub(super) fn causes(&self) -> Vec<CollectionCount> {
@@ -162,6 +170,23 @@ impl Collections {
 
     pub(super) fn running(&self) -> usize {
         self.begun.len()
+    }
+
+    /// Returns the collections after the first `seen`, in the order of their ends, each with its position in this order.
+    ///
+    /// Pauses and heap sizes follow the end: a collection without them is only returned if a later one has them, or with `is_over`.
+    pub(super) fn after<'a>(&self, seen: u64, is_over: bool, pauses: impl Iterator<Item = &'a Pause>) -> Vec<(u64, Option<Occurrence>)> {
+        let known = self.recent(pauses);
+        let with_pause = |(position, collection): (u64, &Collection)| {
+            let same = |other: &&Collection| (other.number, other.start) == (collection.number, collection.start);
+            (position, *known.iter().find(same).unwrap_or(collection))
+        };
+        let mut new: Vec<_> = self.recent.after(seen).map(with_pause).collect();
+        let is_whole = |(_, collection): &(u64, Collection)| collection.pause_ns.is_some() && collection.heap_after.is_some();
+        if !is_over {
+            new.truncate(new.iter().rposition(is_whole).map_or(0, |last| last + 1));
+        }
+        new.into_iter().map(|(position, collection)| (position, Some(Occurrence::Collection(collection)))).collect()
     }
 
     /// Returns the latest collections, newest first, each with the total duration of its pauses.

@@ -12,6 +12,7 @@ use crate::clr::payload::{HeapStats, PerHeapHistory};
 use crate::nettrace::ThreadId;
 
 use super::event_context::EventContext;
+use super::occurrences::Occurrence;
 use super::symbols::Symbols;
 use super::timeline::{Merge, Timeline};
 
@@ -174,6 +175,11 @@ impl Gc {
         self.pauses.suspensions.lost(capture_thread);
         self.collections.lost(capture_thread);
         self.finalizers.restart();
+    }
+
+    /// Returns the collections after the first `seen`, each with its position; see [`Collections::after`].
+    pub(super) fn after(&self, seen: u64, is_over: bool) -> Vec<(u64, Option<Occurrence>)> {
+        self.collections.after(seen, is_over, self.pauses.recent())
     }
 
     pub(super) fn snapshot(&self, symbols: &Symbols, now: i64) -> GcSnapshot {
