@@ -14,8 +14,10 @@ mod counters;
 mod cpu;
 mod cpu_sample_file;
 mod cpu_use;
+mod decoded_stream;
 mod dump;
 mod export;
+mod follow;
 mod heap;
 mod heap_file;
 mod launch;
@@ -53,6 +55,7 @@ pub use cpu::{CpuError, CpuProfile, CpuRequest, profile_cpu, without_idle_waits}
 pub use cpu_sample_file::{NoSamples, read_cpu_samples};
 pub use dump::{CheckedDump, DumpError, DumpNotice, Dumped, check_dump, dump, free_space};
 pub use export::{Destination, ExportError, Exported, ShouldContinue, export};
+pub use follow::Follower;
 pub use heap::{HeapError, HeapWalk, walk_heap};
 pub use heap_file::{HeapFile, HeapFileError, is_heap_file, read_heap};
 pub use launch::{ChildOutput, Launch, LaunchError, LaunchEvent, Launched, Orphans, RUNTIME_START_TIMEOUT};

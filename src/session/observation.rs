@@ -67,7 +67,15 @@ impl Observation {
     /// # Errors
     /// If the runtime does not open it.
     pub async fn start(client: Client, config: &SessionConfig) -> Result<Self, StartError> {
-        let listener = Listener::start(client, config, Default::default(), u64::MAX).await?;
+        Self::start_into(client, config, Live::default()).await
+    }
+
+    /// Opens a session whose events are added to these analyses.
+    ///
+    /// # Errors
+    /// If the runtime does not open it.
+    pub async fn start_into(client: Client, config: &SessionConfig, live: Live) -> Result<Self, StartError> {
+        let listener = Listener::start(client, config, (live, RuntimeWaits::default()), u64::MAX).await?;
         Ok(Self { listener, began: Instant::now(), cpu_use: None })
     }
 

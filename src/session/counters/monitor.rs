@@ -2,8 +2,6 @@
 //!
 //! Its stream is a few kilobytes a second, so it needs no thread of its own and many processes can be watched at once.
 
-use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -14,12 +12,11 @@ use super::{CounterOptions, CounterSelection};
 use crate::analysis::{CollectionMarks, CounterTally, CountersSnapshot, EventBytes, MeterLimits, MeterNotice};
 use crate::ipc::{InvalidRequest, RuntimeVersion, SessionConfig};
 use crate::net::client::Client;
-use crate::nettrace::{DecodeError, Decoder, Limits, Sink};
+use crate::nettrace::DecodeError;
+use crate::session::decoded_stream::DecodedStream;
 use crate::session::plan::StartError;
-use crate::session::trace_session::{Cut, EventStream, StopLimit, TraceSession, Unfinished};
+use crate::session::trace_session::Unfinished;
 
-/// Maximum size of one read.
-const CHUNK: usize = 16 * 1024;
 /// The values of an interval arrive one by one. They are published together when no other value arrives within this time, or after half an
 /// interval.
 const PUBLISH_DELAY: Duration = Duration::from_millis(100);
@@ -132,11 +129,7 @@ impl EventRecording {
 /// An open session.
 #[derive(Debug)]
 struct OpenSession {
-    session: Arc<TraceSession>,
-    stream: EventStream,
-    decoder: Decoder,
-    tally: CounterTally,
-    buffer: Vec<u8>,
+    events: DecodedStream<CounterTally>,
     /// Half an interval.
     longest: Duration,
     /// When to read again.
@@ -147,7 +140,6 @@ struct OpenSession {
     published: (Instant, EventBytes),
     /// When the first unpublished value arrived, and when to publish it.
     due: Option<(Instant, Instant)>,
-    ended: bool,
 }
 
 impl CounterMonitor {
@@ -204,22 +196,19 @@ impl CounterMonitor {
             if self.sessions == MAX_RESTARTS {
                 return Err(CounterError::Contended);
             }
-            let (session, stream) = TraceSession::open(self.client.clone(), &self.config, u64::MAX).await?;
+            let mut events = DecodedStream::open(self.client.clone(), &self.config, CounterTally::new(self.request.session())).await?;
             self.sessions += 1;
-            let tally = self.counted.take().unwrap_or_else(|| CounterTally::new(self.request.session()));
+            // Only now: the next attempt needs them if this one fails.
+            if let Some(counted) = self.counted.take() {
+                events.sink = counted;
+            }
             self.open = Some(OpenSession {
-                session,
-                stream,
-                // `dyn Sink` shares the decoder instantiation that reads files, which is fast enough here.
-                decoder: Decoder::new(Limits::LIVE),
-                buffer: vec![0; CHUNK],
                 longest: self.request.options.interval / 2,
                 resume: Instant::now(),
-                seen: tally.values(),
-                published: (Instant::now(), tally.event_bytes()),
-                tally,
+                seen: events.sink.values(),
+                published: (Instant::now(), events.sink.event_bytes()),
+                events,
                 due: None,
-                ended: false,
             });
         }
         self.open.as_mut().ok_or(CounterError::Contended)
@@ -260,7 +249,7 @@ impl CounterMonitor {
         let Some(limits) = limits else { return Ok(CounterEvent::Values(Box::new(snapshot))) };
         // Values are published only to sessions with the same limits.
         if let Some(open) = &self.open {
-            self.client.meters_refused(open.session.id);
+            self.client.meters_refused(open.events.session.id);
         }
         self.request.limits = limits.clone();
         self.schedule_restart(NextSession::OtherCounters)?;
@@ -282,7 +271,7 @@ impl CounterMonitor {
 impl OpenSession {
     /// Rates of GC and lock contention events since the last call, in bytes per second.
     fn rates(&mut self) -> [f64; 2] {
-        let (now, bytes) = (Instant::now(), self.tally.event_bytes());
+        let (now, bytes) = (Instant::now(), self.events.sink.event_bytes());
         let (then, before) = std::mem::replace(&mut self.published, (now, bytes));
         let seconds = (now - then).as_secs_f64().max(0.1);
         let rate = |of: fn(EventBytes) -> u64| (of(bytes) - of(before)) as f64 / seconds;
@@ -293,74 +282,39 @@ impl OpenSession {
     /// Waits for values. Returns `None` at the end of the stream.
     async fn values(&mut self) -> Result<Option<CountersSnapshot>, DecodeError> {
         loop {
-            if self.ended {
-                return Ok(self.due.take().map(|_| self.tally.snapshot()));
+            if self.events.ended {
+                return Ok(self.due.take().map(|_| self.events.sink.snapshot()));
             }
             if let Some((first, due)) = self.due {
                 // Data is left in the socket until then and read in one go: a read for each piece would cause a wake-up for each.
                 sleep_until(due).await;
-                while self.read_available().await? {}
-                let is_quiet = std::mem::replace(&mut self.seen, self.tally.values()) == self.seen;
+                while self.events.read_available().await? {}
+                let is_quiet = std::mem::replace(&mut self.seen, self.events.sink.values()) == self.seen;
                 let now = Instant::now();
-                if is_quiet || now >= first + self.longest || self.ended {
+                if is_quiet || now >= first + self.longest || self.events.ended {
                     self.due = None;
                     self.resume = now + self.longest.min(MAX_READ_PAUSE);
-                    // A runtime writes all pending events ten times a second, and the socket is empty: nothing older can still arrive.
-                    self.decoder.flush(&mut (&mut self.tally as &mut dyn Sink));
-                    return Ok(Some(self.tally.snapshot()));
+                    self.events.flush();
+                    return Ok(Some(self.events.sink.snapshot()));
                 }
                 self.due = Some((first, (now + PUBLISH_DELAY).min(first + self.longest)));
                 continue;
             }
             sleep_until(self.resume).await;
-            let count = self.stream.read(&mut self.buffer).await;
-            self.take(count)?;
-            if std::mem::replace(&mut self.seen, self.tally.values()) != self.seen {
+            self.events.read().await?;
+            if std::mem::replace(&mut self.seen, self.events.sink.values()) != self.seen {
                 let now = Instant::now();
                 self.due = Some((now, now + PUBLISH_DELAY.min(self.longest)));
             }
         }
     }
 
-    /// Reads the data that is already available. Returns whether there was any.
-    async fn read_available(&mut self) -> Result<bool, DecodeError> {
-        let read = tokio::select! {
-            biased;
-            read = self.stream.read(&mut self.buffer) => read,
-            () = std::future::ready(()) => return Ok(false),
-        };
-        self.take(read)?;
-        Ok(!self.ended)
-    }
-
-    fn take(&mut self, read: io::Result<usize>) -> Result<(), DecodeError> {
-        match read {
-            Ok(count @ 1..) => {
-                self.decoder.feed(&self.buffer[..count], &mut (&mut self.tally as &mut dyn Sink))?;
-                self.session.examine(&self.decoder);
-            }
-            Ok(0) | Err(_) => self.ended = true,
-        }
-        Ok(())
-    }
-
     /// Stops the session. Returns the counts, whether they contain unpublished values, and whether the session's stream was complete.
     async fn stop(self) -> (CounterTally, bool, Result<(), Unfinished>) {
-        let Self { session, mut stream, mut decoder, mut tally, mut buffer, seen, due, .. } = self;
-        let rest = async {
-            while let Ok(count @ 1..) = stream.read(&mut buffer).await {
-                if let Err(error) = decoder.feed(&buffer[..count], &mut (&mut tally as &mut dyn Sink)) {
-                    session.cut(Cut::Undecodable(error));
-                    break;
-                }
-                session.examine(&decoder);
-            }
-            drop(stream);
-        };
-        let ((), refusal) = tokio::join!(rest, session.stop(StopLimit::NO_RUNDOWN));
-        let complete = decoder.finish(&mut (&mut tally as &mut dyn Sink)).is_complete();
+        let Self { events, seen, due, .. } = self;
+        let (tally, ending) = events.stop().await;
         let is_new = due.is_some() || tally.values() != seen;
-        (tally, is_new, if complete { Ok(()) } else { Err(session.unfinished(refusal)) })
+        (tally, is_new, ending)
     }
 }
 
