@@ -86,7 +86,7 @@ pub use sampling::{Sampling, Shape, ThreadRow};
 pub use scroll::ScrollBar;
 pub use sort::{Direction, Sort};
 pub use state::{FrameStats, StaleSockets, State};
-pub use tabs::{CounterLine, Tab};
+pub use tabs::{CounterLine, Tab, logged_exception};
 pub use toast::{Level, Toast, Toasts};
 pub use update::update;
 pub use views::Views;

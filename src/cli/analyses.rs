@@ -2,18 +2,22 @@
 
 mod document;
 mod fields;
+mod follow;
 mod observe;
+mod request;
 mod routes;
 mod stacks;
 
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Serialize;
 
 pub(super) use self::document::Document;
 use self::fields::{Counts, Field, Fields, Value, title, write_table};
 pub(super) use self::observe::observe;
+pub(super) use self::request::Request;
 pub(super) use self::routes::{Routes, missing_status};
 use self::stacks::ThrownStack;
 use super::args;
@@ -21,8 +25,7 @@ use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::target::connect_running;
-use crate::analysis::{AllocationSnapshot, CallSite, EventCount, Heap, LEVELS, Layer, Live, Snapshot};
-use crate::clr::select;
+use crate::analysis::{AllocationSnapshot, CallSite, Collection, EventCount, Heap, LEVELS, Layer, Live, LogMessage, Snapshot};
 use crate::model::Span;
 use crate::session::{Observation, RecordedFile};
 use crate::sorting::CompactSort;
@@ -52,6 +55,8 @@ struct Found {
 }
 
 const CALL_SITES: usize = 10;
+/// How long a process is recorded by default.
+const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 
 impl Analysis {
     /// The profile that records the events this analysis needs.
@@ -152,21 +157,8 @@ impl Analysis {
     fn rows(self, found: &Snapshot, events: Vec<EventCount>, most: usize) -> Vec<Vec<Field>> {
         let text = Value::text;
         let bytes = |known: Option<u64>| known.map_or(Value::Missing, Value::Bytes);
-        let ns = |known: Option<u64>| known.map_or(Value::Missing, Value::Nanoseconds);
-        let at = |at: i64| Value::Nanoseconds(at.max(0).unsigned_abs());
         match self {
-            Self::Gc => take(&found.gc.recent, most, |gc| {
-                vec![
-                    ("at_ns", at(gc.start)),
-                    ("generation", Value::Count(gc.generation.into())),
-                    ("pause_ns", ns(gc.pause_ns)),
-                    ("before_bytes", bytes(gc.heap_before)),
-                    ("after_bytes", bytes(gc.heap_after)),
-                    ("promoted_bytes", bytes(gc.promoted)),
-                    ("type", text(gc.kind.name())),
-                    ("reason", text(gc.reason.name())),
-                ]
-            }),
+            Self::Gc => take(&found.gc.recent, most, collection_fields),
             Self::Exceptions => take(&found.exceptions.types, most, |kind| {
                 vec![("count", Value::Count(kind.count)), ("type", text(&kind.name)), ("last_message", text(&kind.last.message))]
             }),
@@ -215,16 +207,7 @@ impl Analysis {
                     ("operation", text(&operation.name)),
                 ]
             }),
-            Self::Logs => take(&found.logs.recent, most, |message| {
-                vec![
-                    ("at_ns", at(message.at)),
-                    ("level", text(LEVELS.get(message.level).copied().unwrap_or_default())),
-                    ("logger", text(&message.logger)),
-                    ("message", text(&message.text)),
-                    ("arguments", if message.arguments.is_empty() { Value::Missing } else { text(&message.arguments) }),
-                    ("exception", if message.exception.is_empty() { Value::Missing } else { text(&message.exception) }),
-                ]
-            }),
+            Self::Logs => take(&found.logs.recent, most, message_fields),
             Self::Events => take(&events, most, |event| {
                 vec![
                     ("count", Value::Count(event.count)),
@@ -236,6 +219,36 @@ impl Analysis {
             }),
         }
     }
+}
+
+fn at(at: i64) -> Value {
+    Value::Nanoseconds(at.max(0).unsigned_abs())
+}
+
+fn collection_fields(collection: &Collection) -> Vec<Field> {
+    let bytes = |known: Option<u64>| known.map_or(Value::Missing, Value::Bytes);
+    vec![
+        ("at_ns", at(collection.start)),
+        ("generation", Value::Count(collection.generation.into())),
+        ("pause_ns", collection.pause_ns.map_or(Value::Missing, Value::Nanoseconds)),
+        ("before_bytes", bytes(collection.heap_before)),
+        ("after_bytes", bytes(collection.heap_after)),
+        ("promoted_bytes", bytes(collection.promoted)),
+        ("type", Value::text(collection.kind.name())),
+        ("reason", Value::text(collection.reason.name())),
+    ]
+}
+
+fn message_fields(message: &LogMessage) -> Vec<Field> {
+    let known = |text: &str| if text.is_empty() { Value::Missing } else { Value::text(text) };
+    vec![
+        ("at_ns", at(message.at)),
+        ("level", Value::text(LEVELS.get(message.level).copied().unwrap_or_default())),
+        ("logger", Value::text(&message.logger)),
+        ("message", Value::text(&message.text)),
+        ("arguments", known(&message.arguments)),
+        ("exception", known(&message.exception)),
+    ]
 }
 
 fn quantiles(known: Option<[u64; 3]>) -> [Value; 3] {
@@ -257,14 +270,20 @@ fn take<T>(all: &[T], most: usize, row: impl Fn(&T) -> Vec<Field>) -> Vec<Vec<Fi
     all.iter().take(most).map(row).collect()
 }
 
-pub(super) async fn run(host: &Host, analysis: Analysis, arguments: &args::Analyze) -> Result<Exit, Failure> {
+pub(super) async fn run(host: &Host, request: &Request<'_>) -> Result<Exit, Failure> {
+    let Request { analysis, arguments, .. } = *request;
     let file = recording(&arguments.source, arguments.range)?;
-    let (live, complete, exit) = match file {
-        Some(path) => read(path, arguments.range)?,
-        None => {
-            let config = select(&[analysis.profile()], &[] as &[&str], None).map_err(Failure::usage)?.config;
+    let (live, complete, exit) = match (file, request.follow) {
+        (Some(path), _) => {
+            request.check_file()?;
+            read(path, request)?
+        }
+        (None, Some(kind)) => return follow::follow(host, request, kind).await,
+        (None, None) => {
+            let config = request.config().map_err(Failure::usage)?;
             let (process, client) = connect_running(host, &arguments.source).await?;
-            let (observed, exit) = observe(&process, arguments.duration, Observation::start(client, &config)).await?;
+            let observation = Observation::start_into(client, &config, request.filtered(Live::default()));
+            let (observed, exit) = observe(&process, arguments.duration.unwrap_or(DEFAULT_DURATION), observation).await?;
             let complete = observed.is_complete();
             (observed.live, complete, exit)
         }
@@ -314,8 +333,9 @@ pub(super) fn note_range(path: &Path, range: Option<Span>, end: i64) {
 }
 
 /// Analyses a file, or a part of it.
-fn read(path: &Path, range: Option<Span>) -> Result<(Live, bool, Exit), Failure> {
-    let mut live = range.map_or_else(Live::default, |(from, to)| Live::within(from..=to));
+fn read(path: &Path, request: &Request<'_>) -> Result<(Live, bool, Exit), Failure> {
+    let range = request.arguments.range;
+    let mut live = request.filtered(range.map_or_else(Live::default, |(from, to)| Live::within(from..=to)));
     let pass = RecordedFile::open(path).and_then(|mut recorded| recorded.read(&mut live)).map_err(Failure::failed)?;
     if let Some(trouble) = pass.trouble() {
         print::message(format_args!("{}: {trouble}", path.display()));

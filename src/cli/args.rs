@@ -20,11 +20,13 @@ use crate::model::{Conditions, TraceFormat};
 use crate::session::RESUME_ORPHANS;
 use crate::ui::Theme;
 
-pub(super) use analysis::{Analyze, CounterFormat, Counters, Diff, Frames, Heap, Report, Slow, Stats, recording};
+pub(super) use analysis::{
+    Analyze, CounterFormat, Counters, Diff, EventList, Followable, Frames, Heap, LogLevel, Logs, Report, Slow, Stats, recording,
+};
 pub(super) use control::{Dump, Profiler, ProfilerLibrary, Stacks, Switch};
 pub(super) use cpu::Cpu;
 pub(super) use export::{Export, Salvage};
-pub(super) use record::{Events, Record, Run, Trace};
+pub(super) use record::{Events, Record, Run, Selection, Trace};
 
 /// A terminal dashboard for .NET processes: see, inspect, trace, dump and perf-map them, without .NET, agent or restart.
 #[derive(Debug, Parser)]
@@ -198,22 +200,22 @@ pub(super) enum Command {
     Heap(Heap),
     /// Show why a process is slow, or was while a nettrace file was recorded: the possible causes, the worst first
     Slow(Slow),
-    /// Show the garbage collections of a nettrace file or a process
-    Gc(Analyze),
-    /// Show the exceptions of a nettrace file or a process by type
-    Exceptions(Analyze),
+    /// Show the garbage collections of a nettrace file or a process; with --follow, each as it occurs
+    Gc(Followable),
+    /// Show the exceptions of a nettrace file or a process by type; with --follow, each as it occurs
+    Exceptions(Followable),
     /// Show the allocations of a nettrace file or a process by type, and the methods that allocate
     Allocations(Analyze),
     /// Show the lock contention of a nettrace file or a process by waiting method
     Contention(Analyze),
     /// Show the slowest JIT compilations of a nettrace file or a process
     Jit(Analyze),
-    /// Show the requests and other operations of a nettrace file or a process
-    Http(Analyze),
-    /// Show the latest log messages of a nettrace file or a process
-    Logs(Analyze),
-    /// Show the most frequent events of a nettrace file or a process
-    Events(Analyze),
+    /// Show the requests and other operations of a nettrace file or a process; with --follow, each as it occurs
+    Http(Followable),
+    /// Show the latest log messages of a nettrace file or a process; with --follow, each as it occurs
+    Logs(Logs),
+    /// Show the most frequent events of a nettrace file or a process; with --follow, each as it occurs
+    Events(EventList),
     /// Write a core dump
     Dump(Dump),
     /// Enable or disable perf maps
@@ -361,7 +363,7 @@ mod tests {
         ]);
         let Some(Command::Trace(Trace { record: trace, .. })) = arguments.command else { panic!("not trace") };
         assert_eq!((trace.events.duration, trace.max_size), (Some(Duration::from_secs(90)), Some(64_000_000)));
-        assert_eq!(trace.events.provider, ["A:1", "B"]);
+        assert_eq!(trace.events.selection.provider, ["A:1", "B"]);
         for wrong in [
             vec!["dn-top", "--refresh", "1ms"],
             vec!["dn-top", "trace"],

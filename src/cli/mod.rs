@@ -55,12 +55,13 @@ use clap::parser::ValueSource;
 use clap::{Arg, CommandFactory, Parser};
 use tokio::runtime::{Builder, Runtime};
 
-use self::analyses::Analysis;
+use self::analyses::{Analysis, Request};
 use self::args::perfetto::{Perfetto, PerfettoCommand};
-use self::args::{Analyze, Arguments, Command, Dashboard, Inspect, When};
+use self::args::{Arguments, Command, Dashboard, Inspect, When};
 use self::config::CommandLine;
 use self::exit::{Exit, Failure};
 use self::host::Host;
+use crate::analysis::OccurrenceKind;
 use crate::session;
 
 /// Runs the program with the arguments of this process.
@@ -93,7 +94,7 @@ fn run() -> Result<Exit, Failure> {
     }
     let Some(command) = command else { return dashboard::run(dashboard) };
     let options = &dashboard;
-    let analyze = |analysis, arguments: &Analyze| on_processes(options, async |host| analyses::run(host, analysis, arguments).await);
+    let analyze = |request: Request<'_>| on_processes(options, async |host| analyses::run(host, &request).await);
     match command {
         Command::Stats(arguments) => stats::run(&arguments),
         Command::Report(report) => report::run(&report, &options.settings.thresholds),
@@ -110,14 +111,14 @@ fn run() -> Result<Exit, Failure> {
         Command::Stacks(arguments) => on_target(options, &arguments.target.target, &arguments.when, async |host| {
             interrupt::until_signal("interrupted", stacks::run(host, &arguments)).await
         }),
-        Command::Gc(arguments) => analyze(Analysis::Gc, &arguments),
-        Command::Exceptions(arguments) => analyze(Analysis::Exceptions, &arguments),
-        Command::Allocations(arguments) => analyze(Analysis::Allocations, &arguments),
-        Command::Contention(arguments) => analyze(Analysis::Contention, &arguments),
-        Command::Jit(arguments) => analyze(Analysis::Jit, &arguments),
-        Command::Http(arguments) => analyze(Analysis::Http, &arguments),
-        Command::Logs(arguments) => analyze(Analysis::Logs, &arguments),
-        Command::Events(arguments) => analyze(Analysis::Events, &arguments),
+        Command::Gc(arguments) => analyze(Request::followable(Analysis::Gc, OccurrenceKind::Collections, &arguments)),
+        Command::Exceptions(arguments) => analyze(Request::followable(Analysis::Exceptions, OccurrenceKind::Exceptions, &arguments)),
+        Command::Allocations(arguments) => analyze(Request::new(Analysis::Allocations, &arguments)),
+        Command::Contention(arguments) => analyze(Request::new(Analysis::Contention, &arguments)),
+        Command::Jit(arguments) => analyze(Request::new(Analysis::Jit, &arguments)),
+        Command::Http(arguments) => analyze(Request::followable(Analysis::Http, OccurrenceKind::Activities, &arguments)),
+        Command::Logs(arguments) => analyze(Request::logs(&arguments)),
+        Command::Events(arguments) => analyze(Request::events(&arguments)),
         Command::Slow(arguments) => on_target(options, &arguments.source, &arguments.when, async |host| slow::run(host, &arguments).await),
         Command::Heap(heap) => on_target(options, &heap.source, &heap.when, async |host| heap::run(host, &heap).await),
         Command::Profiles(output) => profiles::run(output.json),

@@ -6,7 +6,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory};
 
 use super::args::perfetto::Perfetto;
-use super::args::{Arguments, Command, Profiler, Salvage, Switch, recording};
+use super::args::{Arguments, Command, EventList, Followable, Logs, Profiler, Salvage, Switch, recording};
 use super::exit::Failure;
 use crate::ipc::CommandCode;
 use crate::net::Access;
@@ -36,14 +36,16 @@ impl Subject {
             | Command::Salvage(Salvage { names: true, .. }) => Self::Processes(CommandCode::CollectTracing),
             Command::Heap(heap) => Self::file_or_process(heap.file()),
             Command::Slow(slow) => Self::file_or_process(recording(&slow.source)),
-            Command::Gc(analyze)
-            | Command::Exceptions(analyze)
-            | Command::Allocations(analyze)
+            Command::Allocations(analyze)
             | Command::Contention(analyze)
             | Command::Jit(analyze)
-            | Command::Http(analyze)
-            | Command::Logs(analyze)
-            | Command::Events(analyze) => Self::file_or_process(recording(&analyze.source)),
+            | Command::Gc(Followable { analyze, .. })
+            | Command::Exceptions(Followable { analyze, .. })
+            | Command::Http(Followable { analyze, .. })
+            | Command::Logs(Logs { followable: Followable { analyze, .. }, .. })
+            | Command::Events(EventList { followable: Followable { analyze, .. }, .. }) => {
+                Self::file_or_process(recording(&analyze.source))
+            }
             Command::Resume(_) => Self::Processes(CommandCode::ResumeRuntime),
             Command::SetEnv { .. } => Self::Processes(CommandCode::SetEnvironmentVariable),
             Command::StartupHook { .. } => Self::Processes(CommandCode::ApplyStartupHook),

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::watch;
 
-use super::args::Events;
 use super::args::perfetto::ServePerfetto;
+use super::args::{Events, Selection};
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::{interrupt, print};
@@ -97,7 +97,8 @@ fn document(socket: String, state: ServiceState) -> ServiceDocument {
 
 /// Serves until Ctrl-C, or for the given duration.
 pub(super) async fn serve_processes(host: &Host, arguments: ServePerfetto) -> Result<Exit, Failure> {
-    let ServePerfetto { targets, events: Events { profile, provider, clr_events, duration } } = arguments;
+    let ServePerfetto { targets, events: Events { selection, duration } } = arguments;
+    let Selection { profile, provider, clr_events } = selection;
     let settings = Settings { targets, profiles: profile, providers: provider, clr_events };
     let selected = settings.select().map_err(Failure::usage)?;
     selected.warnings.iter().for_each(print::message);

@@ -64,11 +64,14 @@ pub(super) fn cut(line: &str, columns: usize) -> &str {
     &line[..too_much.map_or(line.len(), |(at, _)| at)]
 }
 
+/// Returns one of several JSON objects, with its schema version, as one line.
+pub(super) fn json_text(document: &impl Serialize) -> anyhow::Result<String> {
+    Ok(format!("{}\n", escape_json(&serde_json::to_string(&Versioned { schema: SCHEMA, document })?)))
+}
+
 /// Prints one of several JSON objects, with its schema version, on one line. Returns whether the output is still open.
 pub(super) fn json_entry(document: &impl Serialize) -> anyhow::Result<bool> {
-    let mut line = Vec::new();
-    json_line(&mut line, &Versioned { schema: SCHEMA, document })?;
-    bytes(&line)
+    bytes(json_text(document)?.as_bytes())
 }
 
 /// Prints text, which may contain untrusted names.

@@ -206,9 +206,9 @@ impl RecordResult {
 pub(super) fn trace_options(options: &args::Record) -> TraceOptions {
     let args::Record { output_file, events, max_size, buffer_mb, rundown, no_stacks, .. } = options;
     TraceOptions {
-        profiles: events.profile.clone(),
-        providers: events.provider.clone(),
-        clr_events: events.clr_events.clone(),
+        profiles: events.selection.profile.clone(),
+        providers: events.selection.provider.clone(),
+        clr_events: events.selection.clr_events.clone(),
         event_ids: options.event_ids.clone(),
         buffer_mb: Some(*buffer_mb),
         rundown: rundown.clone(),

@@ -36,6 +36,7 @@ mod exports;
 mod fatal_hooks;
 mod fatal_meters;
 mod fatal_requests;
+mod follow;
 mod forms;
 mod heap;
 mod joint;

@@ -47,7 +47,8 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         head: vec![Head::Figures(figures)],
         empty: look.empty(count == 0, Source::Logs, "No kept message matches the filter."),
         side: selected.map(|message| Side::text(message_lines(message))),
-        copy: selected.map(|message| ("message", format!("{}: {}\n{}", message.logger, message.text, message.exception))),
+        copy: selected
+            .map(|message| ("message", format!("{}: {}\n{}", message.logger, message.text, logged_exception(&message.exception)))),
         ..View::new(list, cursor, "")
     }
 }
@@ -55,11 +56,19 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
 fn message_lines(message: &LogMessage) -> Vec<Line> {
     let facts = format!("   thread {}   event {}", message.thread, message.event_id);
     let mut lines = vec![vec![(message.logger.clone(), Role::Accent), (facts, Role::Dim)], vec![(message.text.clone(), Role::Text)]];
-    if !message.exception.is_empty() {
-        lines.push(vec![(message.exception.clone(), Role::Warning)]);
-    }
+    lines.extend(logged_exception(&message.exception).lines().map(|line| vec![(line.to_owned(), Role::Warning)]));
     lines.extend(arguments(&message.arguments));
     lines
+}
+
+/// Returns the text of an exception that is logged as JSON, with its stack. The JSON may be cut, also within an escape sequence. Not sanitized.
+pub fn logged_exception(json: &str) -> String {
+    const LONGEST_ESCAPE: usize = "\\ud83d\\ude00".len();
+    let starts = (0..=LONGEST_ESCAPE).filter_map(|cut| json.get(..json.len().checked_sub(cut)?));
+    let mut whole = std::iter::once(json.to_owned()).chain(starts.map(|start| format!("{start}\"}}")));
+    let parsed = whole.find_map(|json| serde_json::from_str::<serde_json::Value>(&json).ok());
+    let field = |name| parsed.as_ref().and_then(|parsed| parsed.get(name)?.as_str()).filter(|text| !text.is_empty());
+    field("VerboseMessage").or_else(|| field("Message")).unwrap_or(json).to_owned()
 }
 
 /// Formats the structured fields, one per line; unparsed if they were truncated.
@@ -98,5 +107,20 @@ mod tests {
         assert_eq!(shown(""), [""; 0]);
         assert_eq!(shown("{}"), [""; 0]);
         assert_eq!(shown(r#"{"Number":"1"#), [r#"fields {"Number":"1"#]);
+    }
+
+    #[test]
+    fn logged_exception_is_shown_with_its_stack_also_if_it_is_cut() {
+        let json = r#"{"TypeName":"A.B","Message":"m","HResult":"-1","VerboseMessage":"A.B: \u0022\ud83d\ude00\u0022\r\n   at C.D()"}"#;
+        let whole = "A.B: \"😀\"\r\n   at C.D()";
+        assert_eq!(logged_exception(json), whole);
+        let start = json.find("A.B: ").unwrap();
+        for end in start + 1..json.len() {
+            let text = logged_exception(&json[..end]);
+            assert!(whole.starts_with(&text), "{end}: {text}");
+        }
+        for other in ["", "{}", "{\"TypeName\":\"", "[1]", "é"] {
+            assert_eq!(logged_exception(other), other);
+        }
     }
 }

@@ -40,6 +40,7 @@ pub use heap::HeapView;
 pub use jobs::phase_badge;
 pub(in crate::app) use list::Table;
 pub use list::{Column, Fit, List, Rows};
+pub use logs::logged_exception;
 pub use look::Look;
 pub use overview::{Graph, LABEL_WIDTH, Layer, MIN_GRAPH_WIDTH, Mark, Overview, OverviewLayout};
 pub use registry::Tab;

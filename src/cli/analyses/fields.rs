@@ -16,7 +16,11 @@ pub(in crate::cli) enum Value {
     Count(u64),
     Bytes(u64),
     Nanoseconds(u64),
+    Flag(bool),
     Text(SafeText),
+    /// Texts by name.
+    #[serde(serialize_with = "texts")]
+    Texts(Vec<(SafeText, SafeText)>),
     Counts(Counts),
     /// Nested rows, such as the call sites of an allocated type.
     Rows(Vec<Fields>),
@@ -33,7 +37,9 @@ impl Value {
             Self::Count(count) => Count(*count).to_string(),
             Self::Bytes(bytes) => Bytes(*bytes).to_string(),
             Self::Nanoseconds(ns) => Nanoseconds(*ns).to_string(),
+            Self::Flag(flag) => flag.to_string(),
             Self::Text(text) => text.to_string(),
+            Self::Texts(texts) => texts.iter().map(|(name, text)| format!("{name}={text}")).collect::<Vec<_>>().join(" "),
             Self::Counts(Counts(counts)) => {
                 counts.iter().map(|(name, count)| format!("{name} ×{}", Count(*count))).collect::<Vec<_>>().join(", ")
             }
@@ -45,6 +51,10 @@ impl Value {
             Self::Missing => "-".to_owned(),
         }
     }
+}
+
+fn texts<S: Serializer>(texts: &[(SafeText, SafeText)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(texts.iter().map(|(name, text)| (name, text)))
 }
 
 /// Counts by name.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::record::Selection;
 use super::{Output, Target, When, parse_nanoseconds, parse_refresh, parse_time};
 use crate::model::{FileKind, Span};
 use crate::net::files;
@@ -104,14 +105,67 @@ pub(in crate::cli) struct Analyze {
     /// Only this part of a file, such as 10s..20s, ..30s or 1m.. since its start
     #[arg(long, value_name = "FROM..TO", value_parser = parse_range)]
     pub(in crate::cli) range: Option<Span>,
-    /// How long to record a process
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time)]
-    pub(in crate::cli) duration: Duration,
+    /// How long to record a process [default: 10s, or with --follow until Ctrl-C]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(in crate::cli) duration: Option<Duration>,
     /// Number of rows
     #[arg(short = 'n', value_name = "N", default_value = "20")]
     pub(in crate::cli) count: usize,
     #[command(flatten)]
     pub(in crate::cli) output: Output,
+}
+
+/// An analysis whose subjects can also be shown one by one.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Followable {
+    #[command(flatten)]
+    pub(in crate::cli) analyze: Analyze,
+    /// Show each one as it occurs in the process, until Ctrl-C or its exit; with --json one object per line
+    #[arg(short, long, conflicts_with_all = ["range", "count"])]
+    pub(in crate::cli) follow: bool,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Logs {
+    #[command(flatten)]
+    pub(in crate::cli) followable: Followable,
+    /// Lowest level of the messages
+    #[arg(long, value_enum, ignore_case = true, default_value = "info")]
+    pub(in crate::cli) level: LogLevel,
+    /// Only messages of loggers whose categories begin with this, such as Microsoft.AspNetCore; may be repeated
+    #[arg(long, value_name = "PREFIX", value_parser = parse_category)]
+    pub(in crate::cli) category: Vec<String>,
+}
+
+/// Log levels, in the order of [`LEVELS`](crate::analysis::LEVELS).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum LogLevel {
+    Trace,
+    Debug,
+    #[value(alias = "information")]
+    Info,
+    #[value(alias = "warning")]
+    Warn,
+    Error,
+    Critical,
+}
+
+/// Parses the beginning of a logger category. What would end it in a filter of the runtime is refused.
+fn parse_category(text: &str) -> Result<String, String> {
+    let name = text.strip_suffix('*').unwrap_or(text);
+    let is_name = !name.is_empty() && !name.contains([':', ';', '=', '"', '*', '\\']) && !name.contains(char::is_control);
+    if is_name { Ok(name.to_owned()) } else { Err("expected the beginning of a category, such as Microsoft.AspNetCore".to_owned()) }
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct EventList {
+    #[command(flatten)]
+    pub(in crate::cli) followable: Followable,
+    #[command(flatten)]
+    pub(in crate::cli) selection: Selection,
+    /// Only follow events whose names or providers contain all of these words; !WORD excludes events
+    #[arg(long, value_name = "WORDS", requires = "follow")]
+    pub(in crate::cli) filter: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -49,9 +49,9 @@ pub(in crate::cli) struct Run {
     pub(in crate::cli) command: Vec<OsString>,
 }
 
-/// Which events to record, and for how long.
+/// Which events to record.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct Events {
+pub(in crate::cli) struct Selection {
     /// A trace profile; `dn-top profiles` lists them
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) profile: Vec<String>,
@@ -61,6 +61,13 @@ pub(in crate::cli) struct Events {
     /// Keywords of the runtime's own provider, and a level, such as gc+exception or gc:verbose
     #[arg(long, value_name = "NAME+NAME[:LEVEL]")]
     pub(in crate::cli) clr_events: Option<String>,
+}
+
+/// Which events to record, and for how long.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Events {
+    #[command(flatten)]
+    pub(in crate::cli) selection: Selection,
     /// Stop after this time, such as 30s
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(in crate::cli) duration: Option<Duration>,

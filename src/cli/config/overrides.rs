@@ -245,14 +245,14 @@ mod tests {
         let config = "readonly = true\n[trace]\nflight = '64MB'\nkernel = true\nprofile = ['cpu']\n[export]\nformat = 'csv'\n";
         for line in ["dn-top trace 7 --flight= --kernel=false --profile=", "dn-top trace --profile '' --kernel=false --flight '' 7"] {
             let record = trace(config, line);
-            assert!(record.flight.is_none() && !record.kernel && record.events.profile.is_empty(), "{line}");
+            assert!(record.flight.is_none() && !record.kernel && record.events.selection.profile.is_empty(), "{line}");
         }
         assert!(trace("", "dn-top trace 7 --kernel=true").kernel);
         // There is no default to switch off: an empty value is refused like any other that is invalid.
         for line in ["dn-top trace 7 --profile=", "dn-top trace 7 --profile ''"] {
-            assert_eq!(trace("", line).events.profile, [""], "{line}");
+            assert_eq!(trace("", line).events.selection.profile, [""], "{line}");
         }
-        assert_eq!(trace(config, "dn-top trace 7 --flight= --profile= --profile gc-collect").events.profile, ["gc-collect"]);
+        assert_eq!(trace(config, "dn-top trace 7 --flight= --profile= --profile gc-collect").events.selection.profile, ["gc-collect"]);
         let refused = |line: &str| parse(config, line).unwrap_err();
         assert!(refused("dn-top export a.nettrace --format=").contains("--format"));
         assert!(refused("dn-top trace 7 --kernel=maybe").contains("unexpected value 'maybe'"));

@@ -1,0 +1,173 @@
+//! `--follow`: shows what occurs in a process, one line each.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use tokio::time::sleep;
+
+use super::fields::{Field, Fields, Value};
+use super::request::Request;
+use super::{at, collection_fields, message_fields};
+use crate::analysis::{Collection, FinishedActivity, LEVELS, Live, Occurrence, OccurrenceKind, Outcome};
+use crate::app::logged_exception;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::host::Host;
+use crate::cli::target::{connect_running, display_name, start_error};
+use crate::cli::{interrupt, print};
+use crate::model::{Bytes, Counted, Nanoseconds, SafeText, safe};
+use crate::session::{Follower, Unfinished};
+
+pub(super) async fn follow(host: &Host, request: &Request<'_>, kind: OccurrenceKind) -> Result<Exit, Failure> {
+    let config = request.config().map_err(Failure::usage)?;
+    let (process, client) = connect_running(host, &request.arguments.source).await?;
+    let mut interrupts = interrupt::listen()?;
+    let mut follower = Follower::start(client, &config, request.filtered(Live::default())).await.map_err(start_error)?;
+    let name = display_name(&process);
+    print::message(format_args!("following {name}; press Ctrl-C to stop"));
+    let mut output = Output { kind, is_json: request.arguments.output.json, seen: 0, is_open: true };
+    let exit = tokio::select! {
+        () = interrupts.next() => Exit::Interrupted,
+        () = sleep(request.arguments.duration.unwrap_or(Duration::MAX)) => Exit::Done,
+        over = print_new(&mut follower, &mut output) => over.map(|()| Exit::Done).with_context(|| name.clone())?,
+    };
+    let (live, ending) = tokio::select! {
+        stopped = follower.stop() => stopped,
+        // The session ends with its connection.
+        () = interrupts.next() => return Ok(Exit::Interrupted),
+    };
+    output.print(&live, true)?;
+    let dropped = live.throughput().snapshot().dropped;
+    if dropped > 0 {
+        print::message(format_args!("the runtime dropped {}: some are missing", Counted(dropped, "event")));
+    }
+    match ending {
+        Err(Unfinished::Closed) => print::message(format_args!("{name} ended, or closed the session")),
+        Err(why) if exit != Exit::Interrupted => return Err(anyhow::anyhow!("{name}: {why}").into()),
+        _ => {}
+    }
+    Ok(exit)
+}
+
+/// Prints what occurs until the stream ends, or the output is closed.
+async fn print_new(follower: &mut Follower, output: &mut Output) -> anyhow::Result<()> {
+    while follower.next().await? && output.is_open {
+        output.print(follower.live(), false)?;
+    }
+    Ok(())
+}
+
+/// Returns the start of the session, in nanoseconds since the Unix epoch.
+fn start(live: &Live) -> Option<i128> {
+    let header = live.throughput().trace()?;
+    Some(i128::from(header.sync_utc?.unix_ms()) * 1_000_000)
+}
+
+struct Output {
+    kind: OccurrenceKind,
+    is_json: bool,
+    /// Number of occurrences printed or skipped.
+    seen: u64,
+    /// Whether the output is still read.
+    is_open: bool,
+}
+
+impl Output {
+    /// Prints what has occurred since the last call.
+    fn print(&mut self, live: &Live, is_over: bool) -> anyhow::Result<()> {
+        let new = live.occurrences(self.kind, &mut self.seen, is_over);
+        let start = start(live);
+        let mut out = String::new();
+        let now = Timestamp::now();
+        let time = |at: i64| start.and_then(|start| Timestamp::from_nanosecond(start + i128::from(at)).ok()).unwrap_or(now);
+        if new.missed > 0 {
+            let missed = vec![("missed", Value::Count(new.missed))];
+            out.push_str(&if self.is_json { json(now, missed)? } else { format!("({} more: too many to show)\n", new.missed) });
+        }
+        for occurrence in &new.occurrences {
+            let time = time(occurrence.at());
+            out.push_str(&if self.is_json { json(time, fields(occurrence))? } else { text(time, occurrence) });
+        }
+        if !out.is_empty() && self.is_open {
+            self.is_open = print::bytes(out.as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+fn json(time: Timestamp, mut fields: Vec<Field>) -> anyhow::Result<String> {
+    fields.insert(0, ("time", Value::text(&format!("{time:.3}"))));
+    print::json_text(&Fields(fields))
+}
+
+/// Returns the fields of an occurrence in JSON: those of a row of the analysis, where it has such rows.
+fn fields(occurrence: &Occurrence) -> Vec<Field> {
+    match occurrence {
+        Occurrence::Collection(collection) => collection_fields(collection),
+        Occurrence::Message(message) => message_fields(message),
+        Occurrence::Exception(thrown) => vec![
+            ("at_ns", at(thrown.at)),
+            ("thread", Value::Count(thrown.thread.thread)),
+            ("type", Value::text(&thrown.type_name)),
+            ("message", Value::text(&thrown.message)),
+            ("hresult", Value::text(&format!("{:#010x}", thrown.hresult))),
+            ("rethrown", Value::Flag(thrown.rethrown)),
+        ],
+        Occurrence::Activity(finished) => vec![
+            ("at_ns", at(finished.end)),
+            ("duration_ns", Value::Nanoseconds(finished.duration_ns)),
+            ("direction", Value::text(finished.layer.direction())),
+            ("operation", Value::text(&finished.operation)),
+            ("subject", Value::text(&finished.subject)),
+            ("outcome", Value::text(&finished.outcome.to_string())),
+            ("failed", Value::Flag(finished.layer.is_failure(finished.outcome))),
+        ],
+        Occurrence::Event(event) => vec![
+            ("at_ns", at(event.at)),
+            ("thread", Value::Count(event.thread.thread)),
+            ("provider", Value::text(&event.kind.provider)),
+            ("event", Value::text(&event.title())),
+            ("id", Value::Count(event.kind.event_id.into())),
+            ("fields", Value::Texts(event.payload.fields().map(|(name, value)| (SafeText::new(name), SafeText::new(value))).collect())),
+        ],
+    }
+}
+
+/// Returns the lines for an occurrence: the first is a summary.
+fn text(time: Timestamp, occurrence: &Occurrence) -> String {
+    let mut details = String::new();
+    let line = match occurrence {
+        Occurrence::Collection(Collection { generation, kind, reason, pause_ns, heap_before, heap_after, .. }) => {
+            let bytes = |known: Option<u64>| known.map_or("?".to_owned(), |bytes| Bytes(bytes).to_string());
+            let pause = pause_ns.map_or("?".to_owned(), |ns| Nanoseconds(ns).to_string());
+            let (kind, reason) = (kind.name(), reason.name());
+            format!("gen{generation} {kind:<10}  pause {pause:>8}  {} → {}  {reason}", bytes(*heap_before), bytes(*heap_after))
+        }
+        Occurrence::Exception(thrown) => {
+            let again = if thrown.rethrown { " (rethrown)" } else { "" };
+            format!("thread {}  {}{again}: {}", thrown.thread.thread, thrown.type_name, thrown.message)
+        }
+        Occurrence::Activity(finished) => {
+            let what = match finished.layer.direction() {
+                "" => &finished.operation,
+                direction => direction,
+            };
+            let FinishedActivity { duration_ns, subject, outcome, .. } = finished;
+            let outcome = if *outcome == Outcome::Unknown { "-".to_owned() } else { outcome.to_string() };
+            format!("{:>8}  {outcome:<6}  {what:<3}  {subject}", Nanoseconds(*duration_ns).to_string())
+        }
+        Occurrence::Message(message) => {
+            details = logged_exception(&message.exception);
+            let level = LEVELS.get(message.level).copied().unwrap_or_default();
+            format!("{level:<8}  {}: {}", message.logger, message.text)
+        }
+        Occurrence::Event(event) => {
+            format!("thread {}  {}/{}  {}", event.thread.thread, event.kind.provider, event.title(), event.payload.text())
+        }
+    };
+    let time = time.to_zoned(TimeZone::system()).strftime("%H:%M:%S%.3f");
+    let mut lines = format!("{time}  {}\n", safe(&line));
+    details.lines().for_each(|line| lines.extend(["    ", &safe(line), "\n"]));
+    lines
+}

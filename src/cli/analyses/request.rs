@@ -1,0 +1,92 @@
+//! What to analyze, as the command line selects it.
+
+use super::Analysis;
+use crate::analysis::{Live, LiveEventFilter, LogFilter, OccurrenceKind};
+use crate::cli::args::{self, LogLevel};
+use crate::cli::exit::Failure;
+use crate::clr::{LOGGING_PROVIDER, SelectError, select};
+use crate::ipc::{Rundown, SessionConfig};
+
+/// An analysis with its options.
+pub(in crate::cli) struct Request<'a> {
+    pub(super) analysis: Analysis,
+    pub(super) arguments: &'a args::Analyze,
+    /// What to show one by one, instead of the result.
+    pub(super) follow: Option<OccurrenceKind>,
+    logs: LogFilter,
+    selection: Option<&'a args::Selection>,
+    events: LiveEventFilter,
+}
+
+impl<'a> Request<'a> {
+    pub(in crate::cli) fn new(analysis: Analysis, arguments: &'a args::Analyze) -> Self {
+        Self { analysis, arguments, follow: None, logs: LogFilter::default(), selection: None, events: LiveEventFilter::default() }
+    }
+
+    pub(in crate::cli) fn followable(analysis: Analysis, kind: OccurrenceKind, arguments: &'a args::Followable) -> Self {
+        Self { follow: arguments.follow.then_some(kind), ..Self::new(analysis, &arguments.analyze) }
+    }
+
+    pub(in crate::cli) fn logs(arguments: &'a args::Logs) -> Self {
+        let logs = LogFilter { level: arguments.level as usize, categories: arguments.category.clone() };
+        Self { logs, ..Self::followable(Analysis::Logs, OccurrenceKind::Messages, &arguments.followable) }
+    }
+
+    pub(in crate::cli) fn events(arguments: &'a args::EventList) -> Self {
+        let args::Selection { profile, provider, clr_events } = &arguments.selection;
+        let is_selected = !profile.is_empty() || !provider.is_empty() || clr_events.is_some();
+        let selection = is_selected.then_some(&arguments.selection);
+        let events = LiveEventFilter::new(arguments.filter.as_deref().unwrap_or_default());
+        Self { selection, events, ..Self::followable(Analysis::Events, OccurrenceKind::Events, &arguments.followable) }
+    }
+
+    /// Returns an error if an option only applies to processes.
+    pub(super) fn check_file(&self) -> Result<(), Failure> {
+        let file = &self.arguments.source;
+        if self.follow.is_some() {
+            return Err(Failure::usage(format!("--follow shows what occurs in a process, and {file} is a file")));
+        }
+        match self.selection {
+            Some(_) => Err(Failure::usage(format!("--profile, --provider and --clr-events select what is recorded, and {file} is a file"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the session that records the events.
+    pub(super) fn config(&self) -> Result<SessionConfig, SelectError> {
+        const NONE: [&str; 0] = [];
+        let selected = match (self.selection, self.analysis) {
+            (Some(args::Selection { profile, provider, clr_events }), _) => select(profile, provider, clr_events.as_deref())?,
+            (None, Analysis::Logs) => select(&NONE, &[log_provider(&self.logs)], None)?,
+            (None, analysis) => select(&[analysis.profile()], &NONE, None)?,
+        };
+        let mut config = selected.config;
+        if self.follow.is_some() || self.analysis == Analysis::Logs {
+            // Stacks are not shown.
+            (config.stacks, config.rundown) = (false, Rundown::None);
+        }
+        Ok(config)
+    }
+
+    /// Applies the filters.
+    pub(super) fn filtered(&self, live: Live) -> Live {
+        let mut live = if self.follow == Some(OccurrenceKind::Events) { live.with_recent_events() } else { live };
+        live.set_event_filter(self.events.clone());
+        live.set_log_filter(self.logs.clone());
+        live
+    }
+}
+
+/// Returns the specification of the provider of log messages, as in profile `logs`. Categories and the lowest level need a filter; all other
+/// categories are then disabled, so that the process does not format messages that nobody reads (source: dotnet/runtime,
+/// `LoggingEventSource.cs`, `FilterSpecs`).
+fn log_provider(filter: &LogFilter) -> String {
+    /// By log level: the level of events, and the name in a filter.
+    const LEVELS: [(u32, &str); 6] = [(5, "Trace"), (5, "Debug"), (4, "Information"), (3, "Warning"), (2, "Error"), (1, "Critical")];
+    let (level, name) = LEVELS[filter.level];
+    let all = ["*".to_owned()];
+    let categories = if filter.categories.is_empty() && filter.level == LogLevel::Trace as usize { &all[..] } else { &filter.categories };
+    let specs: Vec<_> = categories.iter().map(|category| format!("{category}:{name}")).collect();
+    let arguments = if specs.is_empty() { String::new() } else { format!(":FilterSpecs=\"{}\"", specs.join(";")) };
+    format!("{LOGGING_PROVIDER}:jsonmessage:{level}{arguments}")
+}

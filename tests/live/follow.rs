@@ -1,0 +1,131 @@
+//! `--follow`: what occurs in a process appears while it runs, one line each.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::requests::serve;
+use crate::support::runtimes::{self, Runtime};
+use crate::support::{Invocation, Running};
+
+fn follow(arguments: &[&str]) -> Running {
+    let running = Invocation::new(arguments).start();
+    running.wait_for_stderr("following ");
+    running
+}
+
+/// Waits until the command, which continues, has printed this many lines.
+fn lines(running: &Running, count: usize, runtime: &Runtime) -> Vec<String> {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let lines: Vec<_> = running.stdout().lines().map(str::to_owned).collect();
+        if lines.len() >= count {
+            return lines;
+        }
+        assert!(Instant::now() < deadline, "{runtime}: {lines:#?} {}", running.stderr());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn parsed(lines: &[String]) -> Vec<Value> {
+    let parsed: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    parsed.iter().for_each(|line| assert!(line["schema"] == 1 && line["time"].as_str().unwrap().ends_with('Z'), "{line}"));
+    parsed
+}
+
+#[test]
+fn collections_and_exceptions_appear_as_they_occur() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let pid = program.pid().to_string();
+        let [collections, exceptions] = [follow(&["gc", &pid, "--follow", "--json"]), follow(&["exceptions", &pid, "-f"])];
+        program.carry_out("collect 3 2");
+        for collection in parsed(&lines(&collections, 3, runtime)) {
+            assert_eq!((&collection["generation"], &collection["reason"]), (&2.into(), &"Induced".into()), "{runtime}: {collection}");
+            assert!(collection["pause_ns"].as_u64() > Some(0) && collection["after_bytes"].as_u64() > Some(0), "{runtime}: {collection}");
+        }
+        program.carry_out("throw 2");
+        let thrown = lines(&exceptions, 2, runtime);
+        assert!(thrown[0].ends_with("  System.InvalidOperationException: number 0"), "{runtime}: {thrown:#?}");
+        assert!(thrown[1].ends_with("  System.InvalidOperationException: number 1"), "{runtime}: {thrown:#?}");
+        // More than are kept between two looks.
+        program.carry_out("throw 20000");
+        let output = exceptions.interrupt();
+        let missed = output.stdout.lines().filter_map(|line| line.strip_prefix('(')?.strip_suffix(" more: too many to show)"));
+        let missed: usize = missed.map(|count| count.replace(',', "").parse::<usize>().unwrap()).sum();
+        let shown = output.stdout.lines().filter(|line| line.contains("InvalidOperationException")).count();
+        assert_eq!((output.code, missed + shown), (130, 20_002), "{runtime}: {}", output.stderr);
+        assert!(missed > 0, "{runtime}");
+        assert_eq!(collections.interrupt().code, 130, "{runtime}");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    });
+}
+
+#[test]
+fn log_messages_have_the_level_and_category_that_were_asked_for() {
+    runtimes::each(runtimes::with("web"), |runtime| {
+        let (server, url) = serve(runtime);
+        let mut client = runtime.program("fetch").start();
+        let pid = server.pid().to_string();
+        let logs = |more: &[&str]| follow(&[&["logs", &pid, "--follow"], more].concat());
+        let orders = logs(&["--level", "trace", "--category", "Orders", "--category", "microsoft.AspNetCore.Routing*", "--json"]);
+        client.carry_out(&format!("get 1 {url}/orders/7"));
+        let found = parsed(&lines(&orders, 3, runtime));
+        let begins = |of: &str| found.iter().all(|message| message["logger"].as_str().unwrap().starts_with(of));
+        assert!(begins("Microsoft.AspNetCore.Routing"), "{runtime}: {found:#?}");
+        assert!(found.iter().any(|message| message["level"] == "trace" || message["level"] == "debug"), "{runtime}: {found:#?}");
+        orders.interrupt();
+
+        let errors = logs(&["--level", "error"]);
+        client.carry_out(&format!("get 1 {url}/orders/7"));
+        client.carry_out(&format!("get 1 {url}/throw"));
+        let found = lines(&errors, 3, runtime);
+        assert!(found[0].contains("  error     Microsoft.AspNetCore.Server.Kestrel: Connection id "), "{runtime}: {found:#?}");
+        assert_eq!(found[1], "    System.InvalidOperationException: as it was asked to", "{runtime}");
+        assert!(found[2].starts_with("       at Web.Answer("), "{runtime}: {found:#?}");
+        errors.interrupt();
+        assert!(server.answers(), "{runtime}");
+    });
+}
+
+#[test]
+fn requests_and_selected_events_appear_as_they_occur() {
+    runtimes::each(runtimes::with("web"), |runtime| {
+        let (server, url) = serve(runtime);
+        let mut client = runtime.program("fetch").start();
+        let pid = server.pid().to_string();
+        let requests = follow(&["http", &pid, "--follow", "--json"]);
+        let events = follow(&["events", &pid, "--follow", "--provider", "Microsoft.AspNetCore.Hosting", "--filter", "request !stop"]);
+        client.carry_out(&format!("get 2 {url}/status/500"));
+        client.carry_out(&format!("get 1 {url}/orders/0"));
+        for (request, (subject, outcome, failed)) in parsed(&lines(&requests, 3, runtime)).iter().zip([
+            ("GET /status/500", "500", true),
+            ("GET /status/500", "500", true),
+            ("GET /orders/{id}", "404", false),
+        ]) {
+            let found = [&request["subject"], &request["outcome"], &request["direction"], &request["failed"]];
+            assert_eq!(found, [&subject.into(), &outcome.into(), &"in".into(), &failed.into()] as [&Value; 4], "{runtime}");
+        }
+        let started = lines(&events, 3, runtime);
+        let is_start = |line: &String| line.contains("  Microsoft.AspNetCore.Hosting/RequestStart  method=GET path=/");
+        assert!(started.iter().all(is_start), "{runtime}: {started:#?}");
+        for running in [requests, events] {
+            assert_eq!(running.interrupt().code, 130, "{runtime}");
+        }
+    });
+}
+
+#[test]
+fn following_ends_with_the_process_or_after_a_time() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let program = runtime.program("known").start();
+        let pid = program.pid().to_string();
+        let timed = Invocation::new(["gc", &pid, "--follow", "--duration", "1s"]).run();
+        assert_eq!((timed.code, &*timed.stdout), (0, ""), "{runtime}: {}", timed.stderr);
+        let running = follow(&["exceptions", &pid, "--follow"]);
+        drop(program);
+        let output = running.wait();
+        assert_eq!(output.code, 0, "{runtime}: {}", output.stderr);
+        assert!(output.stderr.contains(" ended"), "{runtime}: {}", output.stderr);
+    });
+}
