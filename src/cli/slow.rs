@@ -12,13 +12,15 @@ use super::record::no_cpu_time;
 use super::target::connect_running;
 use super::{args, diff, when};
 use crate::clr::{SLOW_PROFILE, select};
-use crate::diagnosis::{Evidence, Slowdown, Thresholds, slowdowns};
+use crate::diagnosis::{Evidence, Slowdown, Thresholds, slowdowns, verdict};
 use crate::ipc::RuntimeVersion;
 use crate::model::{CpuConstraints, CpuTimeUnavailable, FileContents, Percent, SafeText};
 use crate::session::{Observation, SlowObserved};
 
 #[derive(Serialize)]
 pub(super) struct SlowCauses {
+    #[serde(skip)]
+    verdict: String,
     /// The worst cause, if it is above its threshold.
     slow_because_of: Option<&'static str>,
     /// The worst first; causes that were not measured are last.
@@ -33,8 +35,6 @@ struct FoundCause {
     /// Multiple of the threshold: a problem from 1 on. Null if not measured.
     severity: Option<f64>,
     problem: bool,
-    #[serde(skip)]
-    may_be_problem: bool,
     text: SafeText,
     #[serde(skip)]
     title: &'static str,
@@ -47,12 +47,17 @@ impl SlowCauses {
             share: slowdown.share,
             severity: slowdown.severity,
             problem: slowdown.is_problem(),
-            may_be_problem: slowdown.may_be_problem(),
             text: SafeText::new(&slowdown.text),
             title: slowdown.cause.title(),
         };
-        let causes: Vec<_> = slowdowns(evidence).iter().map(found).collect();
-        Self { slow_because_of: causes.first().filter(|worst| worst.problem).map(|worst| worst.cause), causes }
+        let all = slowdowns(evidence);
+        let (words, worst) = verdict(&all);
+        let causes: Vec<_> = all.iter().map(found).collect();
+        Self {
+            verdict: format!("{words}{}", worst.map_or("", |worst| worst.cause.title())),
+            slow_because_of: causes.first().filter(|worst| worst.problem).map(|worst| worst.cause),
+            causes,
+        }
     }
 
     /// Evaluates a file: what was recorded, beyond the contents of the file, is unknown.
@@ -72,15 +77,7 @@ impl SlowCauses {
 
     /// Writes the verdict, followed by the causes.
     pub(super) fn write_text(&self, out: &mut dyn Write) -> std::io::Result<()> {
-        match self.causes.first().filter(|worst| worst.problem) {
-            Some(worst) => writeln!(out, "Slow because of: {}", worst.title)?,
-            None if self.causes.iter().all(|cause| cause.severity.is_none()) => writeln!(out, "Nothing was measured that shows a cause.")?,
-            None if self.causes.first().is_some_and(|first| first.may_be_problem) => {
-                writeln!(out, "Possibly slow because of: {}", self.causes[0].title)?;
-            }
-            None => writeln!(out, "No cause stands out: nothing is above its threshold.")?,
-        }
-        writeln!(out, "\n{:>8}  {:<15}  FOUND", "SHARE", "CAUSE")?;
+        writeln!(out, "{}\n\n{:>8}  {:<15}  FOUND", self.verdict, "SHARE", "CAUSE")?;
         for FoundCause { share, problem, text, title, .. } in &self.causes {
             let share = share.map_or_else(String::new, |share| Percent(share).to_string());
             writeln!(out, "{} {share:>6}  {title:<15}  {text}", if *problem { "!" } else { " " })?;

@@ -111,7 +111,7 @@ impl Slowdown {
     }
 
     /// Returns whether it may be a problem, but the recording does not show that with certainty: threads are blocked, perhaps by a lock.
-    pub fn may_be_problem(&self) -> bool {
+    fn may_be_problem(&self) -> bool {
         self.cause == Cause::Locks && self.severity.is_some_and(|severity| (MAX_HARMLESS_SEVERITY..1.0).contains(&severity))
     }
 }
@@ -142,4 +142,14 @@ pub fn slowdowns(evidence: &Evidence<'_>) -> Vec<Slowdown> {
     let mut all: Vec<_> = Cause::ALL.into_iter().map(|cause| evidence.evaluate(cause)).collect();
     all.compact_sort_by(|a, b| b.severity.unwrap_or(-1.0).total_cmp(&a.severity.unwrap_or(-1.0)));
     all
+}
+
+/// Returns the conclusion from causes, the worst first: a sentence, and the cause with whose title it ends.
+pub fn verdict(causes: &[Slowdown]) -> (&'static str, Option<&Slowdown>) {
+    match causes.first() {
+        Some(worst) if worst.is_problem() => ("Slow because of: ", Some(worst)),
+        Some(worst) if worst.may_be_problem() => ("Possibly slow because of: ", Some(worst)),
+        Some(worst) if worst.severity.is_some() => ("No cause stands out: nothing is above its threshold.", None),
+        _ => ("Nothing was measured that shows a cause.", None),
+    }
 }

@@ -11,7 +11,7 @@ use crate::app::action::{Action, Context, ENTER, Entry, Run::Do, details, places
 use crate::app::pane::RowKind;
 use crate::app::state::State;
 use crate::app::tabs::Tab;
-use crate::diagnosis::{Cause, Evidence, Slowdown, slowdowns};
+use crate::diagnosis::{Cause, Evidence, Slowdown, slowdowns, verdict};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Percent, Stopwatch};
 
@@ -34,21 +34,22 @@ const ACTIONS: &[Entry] =
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let (state, recording) = (look.state, &look.tracked.value);
     let all = causes(look);
-    let worst = all.first().filter(|worst| worst.is_problem()).map(|worst| worst.cause.title());
     let is_provisional = recording.elapsed < MIN_DURATION && look.tracked.is_stoppable();
-    let mut head: Line = match (is_provisional, worst) {
-        (true, worst) => {
+    let (words, worst) = verdict(&all);
+    let mut head: Line = match worst {
+        worst if is_provisional => {
             let so_far = format!("Provisional until {}: ", Stopwatch(MIN_DURATION));
-            vec![(so_far, Role::Dim), (worst.unwrap_or("no cause stands out").to_owned(), Role::Text)]
+            let worst = worst.filter(|worst| worst.is_problem()).map_or("no cause stands out", |worst| worst.cause.title());
+            vec![(so_far, Role::Dim), (worst.to_owned(), Role::Text)]
         }
-        (false, Some(worst)) => vec![("Slow because of: ".to_owned(), Role::Text), (worst.to_owned(), Role::Bad)],
-        (false, None) if all.iter().all(|slowdown| slowdown.severity.is_none()) => {
-            vec![("Nothing was measured that shows a cause.".to_owned(), Role::Dim)]
+        Some(worst) => {
+            let role = if worst.is_problem() { Role::Bad } else { Role::Warning };
+            vec![(words.to_owned(), Role::Text), (worst.cause.title().to_owned(), role)]
         }
-        (false, None) if all.first().is_some_and(Slowdown::may_be_problem) => {
-            vec![("Possibly slow because of: ".to_owned(), Role::Text), (all[0].cause.title().to_owned(), Role::Warning)]
+        None => {
+            let is_measured = all.iter().any(|slowdown| slowdown.severity.is_some());
+            vec![(words.to_owned(), if is_measured { Role::Good } else { Role::Dim })]
         }
-        (false, None) => vec![("No cause stands out: nothing is above its threshold.".to_owned(), Role::Good)],
     };
     if let Some(limit) = look.tracked.limit.filter(|_| look.tracked.is_stoppable()) {
         head.push((format!("   stops at {}", Stopwatch(limit)), Role::Dim));
