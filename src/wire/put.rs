@@ -1,44 +1,23 @@
 //! Little-endian writing.
 
+/// Defines methods that append a number.
+macro_rules! numbers {
+    ($($name:ident $type:ident),+) => {
+        $(
+            #[doc = concat!("Appends a little-endian `", stringify!($type), "`.")]
+            fn $name(&mut self, value: $type) {
+                self.put(&value.to_le_bytes());
+            }
+        )+
+    };
+}
+
 /// Appends little-endian values to a buffer.
 pub trait Put {
     /// Appends bytes unchanged.
     fn put(&mut self, bytes: &[u8]);
 
-    /// Appends a byte.
-    fn put_u8(&mut self, value: u8) {
-        self.put(&[value]);
-    }
-
-    /// Appends a 16-bit integer.
-    fn put_u16(&mut self, value: u16) {
-        self.put(&value.to_le_bytes());
-    }
-
-    /// Appends a 32-bit integer.
-    fn put_u32(&mut self, value: u32) {
-        self.put(&value.to_le_bytes());
-    }
-
-    /// Appends a 64-bit integer.
-    fn put_u64(&mut self, value: u64) {
-        self.put(&value.to_le_bytes());
-    }
-
-    /// Appends a signed 32-bit integer.
-    fn put_i32(&mut self, value: i32) {
-        self.put(&value.to_le_bytes());
-    }
-
-    /// Appends a signed 64-bit integer.
-    fn put_i64(&mut self, value: i64) {
-        self.put(&value.to_le_bytes());
-    }
-
-    /// Appends a 64-bit floating-point number.
-    fn put_f64(&mut self, value: f64) {
-        self.put(&value.to_le_bytes());
-    }
+    numbers! { put_u8 u8, put_u16 u16, put_u32 u32, put_u64 u64, put_i32 i32, put_i64 i64, put_f64 f64 }
 
     /// Appends a variable-length integer, 7 bits per byte, least significant first.
     fn put_varint(&mut self, mut value: u64) {

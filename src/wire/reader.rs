@@ -38,6 +38,19 @@ pub struct Reader<'a> {
     at: usize,
 }
 
+/// Defines methods that read a number.
+macro_rules! numbers {
+    ($($type:ident)+) => {
+        $(
+            #[doc = concat!("Reads a little-endian `", stringify!($type), "`.")]
+            #[inline]
+            pub fn $type(&mut self) -> Result<$type, WireError> {
+                self.array().map($type::from_le_bytes)
+            }
+        )+
+    };
+}
+
 #[allow(clippy::missing_errors_doc, reason = "each error is that the bytes end too soon, or are no such value, at an offset that it names")]
 impl<'a> Reader<'a> {
     /// Creates a reader at the first byte.
@@ -89,53 +102,7 @@ impl<'a> Reader<'a> {
         Ok(out)
     }
 
-    /// Reads a byte.
-    #[inline]
-    pub fn u8(&mut self) -> Result<u8, WireError> {
-        Ok(self.array::<1>()?[0])
-    }
-
-    /// Reads an unsigned 16-bit integer.
-    #[inline]
-    pub fn u16(&mut self) -> Result<u16, WireError> {
-        self.array().map(u16::from_le_bytes)
-    }
-
-    /// Reads an unsigned 32-bit integer.
-    #[inline]
-    pub fn u32(&mut self) -> Result<u32, WireError> {
-        self.array().map(u32::from_le_bytes)
-    }
-
-    /// Reads an unsigned 64-bit integer.
-    #[inline]
-    pub fn u64(&mut self) -> Result<u64, WireError> {
-        self.array().map(u64::from_le_bytes)
-    }
-
-    /// Reads a signed 32-bit integer.
-    #[inline]
-    pub fn i32(&mut self) -> Result<i32, WireError> {
-        self.array().map(i32::from_le_bytes)
-    }
-
-    /// Reads a signed 64-bit integer.
-    #[inline]
-    pub fn i64(&mut self) -> Result<i64, WireError> {
-        self.array().map(i64::from_le_bytes)
-    }
-
-    /// Reads a 32-bit floating-point number.
-    #[inline]
-    pub fn f32(&mut self) -> Result<f32, WireError> {
-        self.array().map(f32::from_le_bytes)
-    }
-
-    /// Reads a 64-bit floating-point number.
-    #[inline]
-    pub fn f64(&mut self) -> Result<f64, WireError> {
-        self.array().map(f64::from_le_bytes)
-    }
+    numbers! { u8 u16 u32 u64 i32 i64 f32 f64 }
 
     /// Reads a variable-length integer of at most 5 bytes, 7 bits each, least significant first.
     #[inline]
