@@ -1,6 +1,6 @@
 //! Core dumps.
 
-use super::field::Field;
+use super::field::{Field, enumeration};
 use super::{Attempt, Command, Hresult, TargetPath};
 use crate::wire::{Put, Reader};
 
@@ -32,16 +32,7 @@ impl DumpKind {
     }
 }
 
-impl Field for DumpKind {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.put_u32(*self as u32);
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Hresult> {
-        let number = reader.u32()?;
-        Self::ALL.into_iter().find(|kind| *kind as u32 == number).ok_or(Hresult::FAIL)
-    }
-}
+enumeration!(DumpKind, Self::ALL, FAIL);
 
 /// Additional options of a dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -28,6 +28,23 @@ macro_rules! structure {
 }
 pub(super) use structure;
 
+/// Implements [`Field`] for an enumeration, as a `u32`. To any number but those of `$all`, a runtime replies with `$error`.
+macro_rules! enumeration {
+    ($name:ident, $all:expr, $error:ident) => {
+        impl Field for $name {
+            fn write(&self, out: &mut Vec<u8>) {
+                out.put_u32(*self as u32);
+            }
+
+            fn read(reader: &mut Reader<'_>) -> Result<Self, Hresult> {
+                let number = reader.u32()?;
+                $all.into_iter().find(|value| *value as u32 == number).ok_or(Hresult::$error)
+            }
+        }
+    };
+}
+pub(super) use enumeration;
+
 /// Runtimes treat truncated payloads and strings without NUL as a bad encoding.
 impl From<WireError> for Hresult {
     fn from(_: WireError) -> Self {

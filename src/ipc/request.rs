@@ -1,7 +1,7 @@
 //! Argument types of the dump, profiler and process commands; restricted to values that do not crash a runtime.
 
 use super::Hresult;
-use super::field::{Field, put_string, read_string};
+use super::field::{Field, enumeration, put_string, read_string};
 use super::invalid::{InvalidRequest, without_nul};
 use crate::wire::{Put, Reader};
 
@@ -67,16 +67,7 @@ impl PerfMapKind {
     }
 }
 
-impl Field for PerfMapKind {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.put_u32(*self as u32);
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Hresult> {
-        let number = reader.u32()?;
-        Self::ALL.into_iter().find(|kind| *kind as u32 == number).ok_or(Hresult::INVALID_ARGUMENT)
-    }
-}
+enumeration!(PerfMapKind, Self::ALL, INVALID_ARGUMENT);
 
 /// An environment variable name: not empty, without `=` or NUL.
 #[derive(Debug, Clone, PartialEq, Eq)]

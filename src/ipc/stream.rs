@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use super::field::{Field, structure};
+use super::field::{Field, enumeration, structure};
 use super::invalid::InvalidRequest;
 use super::{EventFilter, Hresult, Provider, Providers, UserEvents};
 use crate::wire::{Put, Reader};
@@ -55,19 +55,7 @@ pub enum BufferMode {
     Block,
 }
 
-impl Field for BufferMode {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.put_u32(*self as u32);
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Hresult> {
-        match reader.u32()? {
-            0 => Ok(Self::Drop),
-            1 => Ok(Self::Block),
-            _ => Err(Hresult::BAD_ENCODING),
-        }
-    }
-}
+enumeration!(BufferMode, [Self::Drop, Self::Block], BAD_ENCODING);
 
 /// A provider with an event filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
