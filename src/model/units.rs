@@ -64,22 +64,22 @@ fn write_scaled(f: &mut fmt::Formatter<'_>, value: f64, units: [&str; 7], per: &
 const BYTES: [&str; 7] = [" B", " kB", " MB", " GB", " TB", " PB", " EB"];
 const COUNTS: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
 
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_scaled(f, self.0 as f64, BYTES, "")
-    }
+/// Implements `Display` for quantities scaled to units, the number of which is per something.
+macro_rules! scaled {
+    ($($name:ident: $units:ident per $per:literal;)+) => {
+        $(impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write_scaled(f, self.0 as f64, $units, $per)
+            }
+        })+
+    };
 }
 
-impl fmt::Display for ByteRate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_scaled(f, self.0, BYTES, "/s")
-    }
-}
-
-impl fmt::Display for Count {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_scaled(f, self.0 as f64, COUNTS, "")
-    }
+scaled! {
+    Bytes: BYTES per "";
+    ByteRate: BYTES per "/s";
+    Count: COUNTS per "";
+    CountRate: COUNTS per "/s";
 }
 
 impl fmt::Display for Counted<'_> {
@@ -91,12 +91,6 @@ impl fmt::Display for Counted<'_> {
             _ => "s",
         };
         if f.alternate() { write!(f, "{count} {noun}{ending}") } else { write!(f, "{} {noun}{ending}", Count(count)) }
-    }
-}
-
-impl fmt::Display for CountRate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_scaled(f, self.0, COUNTS, "/s")
     }
 }
 
