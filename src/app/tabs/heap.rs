@@ -41,21 +41,37 @@ pub(super) const TAB: Descriptor = Descriptor {
 };
 
 const ACTIONS: &[Entry] = &[
-    details(Action::Open, &[ENTER], "paths", "Show or hide what keeps the type alive.", places::HEAP, Do(State::toggle_heap_paths))
-        .hint(84)
-        .when(status::walked_heap),
+    details(
+        Action::Open,
+        &[ENTER],
+        "paths",
+        "Show or hide what keeps the type alive.",
+        places::HEAP,
+        Do(|state| state.views.heap.open ^= true),
+    )
+    .hint(84)
+    .when(status::walked_heap),
     details(
         Action::Shape,
         &[char('f')],
         "difference",
         "Switch between the last walk and its difference to the one before.",
         places::HEAP,
-        Do(State::toggle_heap_difference),
+        Do(|state| toggle(state, |heap| &mut heap.difference)),
     )
     .hint(83)
     .when(status::walked_twice)
     .label_now(|state| if state.views.heap.difference { "histogram" } else { "difference" }),
-    details(Action::Swap, &[char('X')], "swap", "Swap before and after.", places::HEAP, Do(State::swap_heaps)).hint(82).when(compared),
+    details(
+        Action::Swap,
+        &[char('X')],
+        "swap",
+        "Swap before and after.",
+        places::HEAP,
+        Do(|state| toggle(state, |heap| &mut heap.swapped)),
+    )
+    .hint(82)
+    .when(compared),
     details(
         Action::WriteHeap,
         &[char('o')],
@@ -67,6 +83,12 @@ const ACTIONS: &[Entry] = &[
     .hint(82)
     .when(status::write_heap),
 ];
+
+/// Changes what is listed.
+fn toggle(state: &mut State, option: fn(&mut HeapView) -> &mut bool) {
+    *option(&mut state.views.heap) ^= true;
+    state.views.select_first(Tab::Heap);
+}
 
 /// Requires the difference between two files.
 fn compared(state: &State) -> Status {
@@ -272,23 +294,4 @@ fn side<'a>(state: &State, found: &WalkedHeap, (named, of): Row<'_>) -> Side<'a>
         }
     }
     Side { below: state.views.heap.open, thirds: 2, wide: 120, ..Side::text(text) }
-}
-
-impl State {
-    /// Shows or hides the paths of the selected type.
-    pub(in crate::app) fn toggle_heap_paths(&mut self) {
-        self.views.heap.open = !self.views.heap.open;
-    }
-
-    /// Switches between the last walk and its difference to the one before.
-    pub(in crate::app) fn toggle_heap_difference(&mut self) {
-        self.views.heap.difference = !self.views.heap.difference;
-        self.views.select_first(Tab::Heap);
-    }
-
-    /// Swaps before and after.
-    pub(in crate::app) fn swap_heaps(&mut self) {
-        self.views.heap.swapped = !self.views.heap.swapped;
-        self.views.select_first(Tab::Heap);
-    }
 }
