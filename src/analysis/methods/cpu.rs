@@ -6,7 +6,7 @@ use crate::analysis::Symbols;
 use crate::nettrace::{Label, ThreadId};
 
 use super::Profile;
-use super::samples::{Samples, ThreadState};
+use super::samples::Samples;
 use super::tree::{DecodedFrame, Frame, StackTree};
 
 /// A sample of a thread's stack.
@@ -123,7 +123,7 @@ impl CpuSamples {
         };
         // Names are resolved at the end.
         let node = self.tree.add(self.frames.iter().copied(), missing, &Symbols::default());
-        let cell = self.samples.add_recent(node, stack.thread, stack.at, ThreadState::Managed, ns);
+        let cell = self.samples.add_recent(node, stack.thread, stack.at, ns);
         self.recent.push_back((stack.at, cell, ns));
         if self.recent.len() > RECENT {
             // By number and not by time: in a file, times need not ascend.

@@ -158,9 +158,9 @@ impl Samples {
         cell
     }
 
-    /// Like [`Self::add_weighted`], for a recent sample.
-    pub(super) fn add_recent(&mut self, node: u32, thread: ThreadId, at: i64, state: ThreadState, ns: u64) -> u32 {
-        let cell = self.add_weighted(node, thread, at, state, ns);
+    /// Like [`Self::add_weighted`], for a recent sample of a thread that runs.
+    pub(super) fn add_recent(&mut self, node: u32, thread: ThreadId, at: i64, ns: u64) -> u32 {
+        let cell = self.add_weighted(node, thread, at, ThreadState::Managed, ns);
         let recent = &mut self.cells[cell as usize].recent_ns;
         *recent = recent.saturating_add(ns);
         cell

@@ -50,7 +50,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     if is_missing {
         return view;
     }
-    let heap = look.level_chart("GC heap size", Role::Bytes, bytes, &gc.heap_size);
+    let heap = look.level_chart("GC heap size", bytes, &gc.heap_size);
     let pause = look.sum_chart("max pause", Role::Events, nanoseconds, &gc.pauses.longest);
     View {
         head: vec![Head::Figures(figures(look, gc))],

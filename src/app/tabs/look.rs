@@ -69,12 +69,12 @@ impl<'a> Look<'a> {
     }
 
     /// Charts such a quantity. Before it is known, it is drawn as what it will be.
-    pub(super) fn level_chart(&self, title: &'static str, role: Role, unit: fn(f64) -> String, line: &Timeline) -> Chart {
+    pub(super) fn level_chart(&self, title: &'static str, unit: fn(f64) -> String, line: &Timeline) -> Chart {
         let mut values = self.levels(line);
         let known = values.iter().position(|value| value.is_finite()).unwrap_or(values.len());
         let first = values.get(known).copied().unwrap_or(0.0);
         values[..known].fill(first);
-        Chart { title, role, unit, values }
+        Chart { title, role: Role::Bytes, unit, values }
     }
 
     /// Formats a stack frame, marked if its method is unresolved.

@@ -72,7 +72,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     };
     let beside = [(locks.count > 0).then(|| sites(look, locks, names).finish()), (!pool.recent.is_empty()).then(|| adjustments(pool))];
     let lists: Vec<_> = beside.into_iter().flatten().collect();
-    let workers = look.level_chart("pool workers", Role::Bytes, |value| format!("{value:.0}"), &pool.workers_over_time);
+    let workers = look.level_chart("pool workers", |value| format!("{value:.0}"), &pool.workers_over_time);
     let waits = look.sum_chart("lock contention", Role::Events, rate, &locks.count_over_time);
     View {
         head,
