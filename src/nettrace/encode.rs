@@ -10,6 +10,7 @@ use crate::wire::Put;
 pub use v6::CollectorEncoder;
 
 use super::event::{Header, flag};
+use super::frame::{BEGIN_PRIVATE_OBJECT, END_OBJECT, NULL_REFERENCE};
 use super::{Metadata, TraceHeader, UtcTime};
 
 /// Blocks are written out at this size in bytes, as in runtimes.
@@ -17,9 +18,6 @@ const BLOCK_SIZE: usize = 100_000;
 /// Up to this number, all threads are listed at every sequence point, as in runtimes. A stream with a new thread ID for every event exceeds it.
 const MAX_THREADS: usize = 65_536;
 const PROLOGUE: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1";
-const BEGIN_OBJECT: &[u8] = &[5, 5, 1];
-const END_OBJECT: u8 = 6;
-const NULL_REFERENCE: u8 = 1;
 
 /// Encodes a stream in V4 format with compressed headers. The output is deterministic.
 ///
@@ -264,7 +262,7 @@ impl Encoder {
 }
 
 fn begin_object(out: &mut Vec<u8>, name: &str, version: u32) {
-    out.put(BEGIN_OBJECT);
+    out.put(&[BEGIN_PRIVATE_OBJECT, BEGIN_PRIVATE_OBJECT, NULL_REFERENCE]);
     out.put_u32(version);
     out.put_u32(version);
     out.put_u32(name.len() as u32);

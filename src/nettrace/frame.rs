@@ -9,9 +9,9 @@ use super::{BlockKind, DecodeError};
 
 /// Maximum length of an object's type name in V4.
 const MAX_TYPE_NAME: usize = 64;
-const NULL_REFERENCE: u8 = 1;
-const BEGIN_PRIVATE_OBJECT: u8 = 5;
-const END_OBJECT: u8 = 6;
+pub(super) const NULL_REFERENCE: u8 = 1;
+pub(super) const BEGIN_PRIVATE_OBJECT: u8 = 5;
+pub(super) const END_OBJECT: u8 = 6;
 
 /// First bytes of a stream, of a stream of .NET Core 2, and of a Diagnostic IPC Protocol reply.
 const MAGICS: [&[u8; 8]; 3] = [b"Nettrace", b"\x14\0\0\0!Fas", b"DOTNET_I"];
