@@ -153,21 +153,14 @@ impl Finding {
 impl State {
     /// Opens the details of a finding.
     pub(super) fn open_finding(&mut self, finding: &Finding) -> Vec<Effect> {
-        match finding.action() {
-            Some(action) => {
-                let effects = keys::perform(self, action, None);
-                self.tab = match action {
-                    Action::WalkHeap => Tab::Heap,
-                    Action::Stacks => Tab::Stacks,
-                    _ => finding.tab,
-                };
-                effects
-            }
-            None => {
-                self.tab = finding.tab;
-                Vec::new()
-            }
-        }
+        let action = finding.action();
+        let effects = action.map_or_else(Vec::new, |action| keys::perform(self, action, None));
+        self.tab = match action {
+            Some(Action::WalkHeap) => Tab::Heap,
+            Some(Action::Stacks) => Tab::Stacks,
+            _ => finding.tab,
+        };
+        effects
     }
 
     /// Returns which keys to press from the current focus and what they show, most helpful first. Empty if everything is already shown.
