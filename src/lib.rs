@@ -153,12 +153,16 @@
 //! | [`nettrace`] | nettrace event stream format, sans-io: push decoder and encoder | |
 //! | [`ipc`] | Diagnostic IPC Protocol, sans-io | |
 //! | [`assembly`] | .NET assemblies, as far as needed for startup hooks | |
+//! | `listed` | enums with a list of their variants | |
 //! | `sorting` | sorting with a single instantiation for all types | |
 //! | [`wire`] | bounds-checked little-endian reader and writer, UTF-16 strings, varints | |
 //!
 //! `tests/layers.rs` checks the dependencies between the modules, and that the pure ones use no files, sockets and the like.
 //! Clippy keeps clocks out of them: their declarations below enable a lint, configured in `.clippy.toml`.
 //! `missing_docs` is enabled in all modules that are meant to be used as a library.
+
+#[macro_use]
+mod listed;
 
 #[warn(missing_docs, clippy::disallowed_methods)]
 pub mod analysis;

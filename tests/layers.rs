@@ -16,6 +16,7 @@ use rust_source::{paths, tokens, without_tests};
 /// Every top-level module, and the others that it may use.
 const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("wire", &[]),
+    ("listed", &[]),
     ("sorting", &[]),
     ("assembly", &["wire"]),
     ("ipc", &["wire"]),

@@ -37,27 +37,31 @@ pub enum Unit {
     Plain,
 }
 
+listed! {
 /// Subject of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// Garbage collections, pauses and the GC heap.
-    Gc,
+    Gc => "GC",
     /// Self time by method, without waiting threads.
-    Methods,
+    Methods => "METHODS: self time, as a share of the recording",
     /// Total time by method, callees included, without waiting threads.
-    MethodTotals,
+    MethodTotals => "METHODS: total time, as a share of the recording",
     /// Allocated bytes by type.
-    Allocations,
+    Allocations => "ALLOCATIONS by type",
     /// Exceptions by type.
-    Exceptions,
+    Exceptions => "EXCEPTIONS by type",
     /// Time spent waiting for locks, by method.
-    Contention,
+    Contention => "LOCK CONTENTION: waiting time by method, as a share of the recording",
     /// JIT compilation.
-    Jit,
+    Jit => "JIT",
     /// Rates and durations of HTTP requests and other operations.
-    Operations,
+    Operations => "HTTP REQUESTS and other operations",
     /// Mean values of counters and meters.
-    Counters,
+    Counters => "COUNTERS: mean values",
+}
+/// Returns the heading.
+fn title
 }
 
 /// A figure with its values in both recordings.
@@ -90,34 +94,6 @@ impl Unit {
 }
 
 impl Subject {
-    /// All subjects, in display order.
-    pub const ALL: [Self; 9] = [
-        Self::Gc,
-        Self::Methods,
-        Self::MethodTotals,
-        Self::Allocations,
-        Self::Exceptions,
-        Self::Contention,
-        Self::Jit,
-        Self::Operations,
-        Self::Counters,
-    ];
-
-    /// Returns the heading.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Gc => "GC",
-            Self::Methods => "METHODS: self time, as a share of the recording",
-            Self::MethodTotals => "METHODS: total time, as a share of the recording",
-            Self::Allocations => "ALLOCATIONS by type",
-            Self::Exceptions => "EXCEPTIONS by type",
-            Self::Contention => "LOCK CONTENTION: waiting time by method, as a share of the recording",
-            Self::Jit => "JIT",
-            Self::Operations => "HTTP REQUESTS and other operations",
-            Self::Counters => "COUNTERS: mean values",
-        }
-    }
-
     /// Returns whether the figures have a fixed order.
     fn is_ordered(self) -> bool {
         matches!(self, Self::Gc | Self::Jit)

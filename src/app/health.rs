@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::action::Action;
 use super::findings::{ALLOCATIONS_ADVICE, Finding, HEAP_ADVICE, KeyAdvice, exceptions_finding, finding, gc_time_finding};
 use super::growth;
-use super::listed::listed;
 use super::recent::{exception_rate, full_collection_rate, gc_share, induced_rate, min_of_latest};
 use super::resources::{ResourceHistory, STACKS_ADVICE, generation_sizes};
 use super::stalls;
@@ -46,89 +45,59 @@ listed! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HealthIssue {
     /// Paused for GC too much of the time.
-    GcTime,
+    GcTime => "GC time",
     /// Work items wait in the thread pool queue.
-    Queue,
+    Queue => "pool queue",
     /// The thread pool keeps growing, so that few work items wait.
-    PoolThreads,
-    Exceptions,
+    PoolThreads => "pool threads",
+    Exceptions => "exceptions",
     /// Continuous lock contention.
-    Contention,
+    Contention => "locks",
     /// Threads that have been waiting for a lock for long.
-    LockWaits,
+    LockWaits => "long lock",
     /// Requests start, but none ends.
-    RequestStall,
+    RequestStall => "stuck HTTP",
     /// Frequent gen 2 collections.
-    FullCollections,
+    FullCollections => "gen 2 GCs",
     /// Gen 2 keeps growing.
-    HeapGrowth,
+    HeapGrowth => "heap growth",
     /// The program calls `GC.Collect` frequently.
-    InducedCollections,
-    JitTime,
-    FailedRequests,
-    SlowRequests,
+    InducedCollections => "induced GCs",
+    JitTime => "JIT",
+    FailedRequests => "HTTP 5xx",
+    SlowRequests => "slow HTTP",
     /// Outgoing requests take long, because another service is slow or keeps them open on purpose.
-    SlowSentRequests,
+    SlowSentRequests => "slow calls",
     /// Throttled by a cgroup's CPU limit.
-    CpuLimit,
+    CpuLimit => "CPU limit",
     /// Runnable threads wait for CPUs that other processes use.
-    CpuWait,
+    CpuWait => "CPU wait",
     /// Memory close to the limit of a control group.
-    MemoryLimit,
+    MemoryLimit => "memory limit",
     /// The GC heap is close to its maximum size.
-    HeapLimit,
+    HeapLimit => "heap limit",
     /// Outgoing requests wait for a connection.
-    ConnectionQueue,
+    ConnectionQueue => "connections",
     /// The finalizer thread is blocked or busy for long.
-    Finalizer,
+    Finalizer => "finalizer",
     /// Most of the GC heap is free space between objects.
-    Fragmentation,
+    Fragmentation => "fragmentation",
     /// Memory outside the GC heap keeps growing.
-    NativeMemory,
+    NativeMemory => "native memory",
     /// Threads outside the thread pool keep growing in number.
-    Threads,
+    Threads => "threads",
     /// Open files keep growing in number, or are close to their limit.
-    OpenFiles,
+    OpenFiles => "open files",
     /// Active timers keep growing in number.
-    Timers,
+    Timers => "timers",
     /// Threads wait for a disk much of the time.
-    DiskWaits,
+    DiskWaits => "disk",
 }
+/// Returns a short name, for a row of the table.
+fn label
 }
 
 impl HealthIssue {
-    /// Returns a short name, for a row of the table.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::GcTime => "GC time",
-            Self::Exceptions => "exceptions",
-            Self::Queue => "pool queue",
-            Self::PoolThreads => "pool threads",
-            Self::Contention => "locks",
-            Self::LockWaits => "long lock",
-            Self::RequestStall => "stuck HTTP",
-            Self::FullCollections => "gen 2 GCs",
-            Self::HeapGrowth => "heap growth",
-            Self::InducedCollections => "induced GCs",
-            Self::JitTime => "JIT",
-            Self::FailedRequests => "HTTP 5xx",
-            Self::SlowRequests => "slow HTTP",
-            Self::SlowSentRequests => "slow calls",
-            Self::CpuLimit => "CPU limit",
-            Self::CpuWait => "CPU wait",
-            Self::MemoryLimit => "memory limit",
-            Self::HeapLimit => "heap limit",
-            Self::ConnectionQueue => "connections",
-            Self::Finalizer => "finalizer",
-            Self::Fragmentation => "fragmentation",
-            Self::NativeMemory => "native memory",
-            Self::Threads => "threads",
-            Self::OpenFiles => "open files",
-            Self::Timers => "timers",
-            Self::DiskWaits => "disk",
-        }
-    }
-
     /// Returns the finding if the figure exceeds its threshold: the observation, why it matters and what to do. Its severity is the ratio of the two.
     fn finding(
         self,
@@ -187,15 +156,13 @@ impl HealthIssue {
                 let finding = finding(Tab::Http, format!("{} of requests fail", Percent(share)), "HTTP status 5xx", "");
                 (share / thresholds.share(Threshold::FailedRequests), Finding { live: ROUTES_ADVICE, ..finding })
             }
-            Self::SlowRequests => {
-                let seconds = slow_requests(&counters.requests)?;
-                let text = format!("p95 of requests {}", Nanoseconds((seconds * 1e9) as u64));
-                let finding = finding(Tab::Http, text, "1 in 20 takes that long or longer; usual for long polling", "");
-                (seconds / of(Threshold::SlowRequests), Finding { live: ROUTES_ADVICE, ..finding })
-            }
-            Self::SlowSentRequests => {
-                let seconds = slow_requests(&counters.sent_requests)?;
-                let text = format!("p95 of outgoing requests {}", Nanoseconds((seconds * 1e9) as u64));
+            Self::SlowRequests | Self::SlowSentRequests => {
+                let (ended, what) = match self {
+                    Self::SlowRequests => (&counters.requests, "requests"),
+                    _ => (&counters.sent_requests, "outgoing requests"),
+                };
+                let seconds = slow_requests(ended)?;
+                let text = format!("p95 of {what} {}", Nanoseconds((seconds * 1e9) as u64));
                 let finding = finding(Tab::Http, text, "1 in 20 takes that long or longer; usual for long polling", "");
                 (seconds / of(Threshold::SlowRequests), Finding { live: ROUTES_ADVICE, ..finding })
             }

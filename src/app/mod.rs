@@ -27,7 +27,6 @@ mod hints;
 mod jobs;
 pub mod layout;
 mod list;
-mod listed;
 mod live_threads;
 mod message;
 mod mode;

@@ -94,6 +94,7 @@ impl ScrollBar {
     }
 }
 
+listed! {
 /// What a scroll bar scrolls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scrolled {
@@ -106,9 +107,6 @@ pub(super) enum Scrolled {
     /// The text over the panes.
     Text,
 }
-
-impl Scrolled {
-    const ALL: [Self; 5] = [Self::Processes, Self::Overview, Self::Tab, Self::Picks, Self::Text];
 }
 
 impl State {

@@ -24,46 +24,34 @@ pub use source::Source;
 pub use stack_wait::{may_be_lock, wait_of_stack};
 pub use thresholds::{GROWING_COLLECTIONS, MIN_BUSY_CORES, MIN_CPU_WAITERS, MIN_THROTTLED_SHARE, Threshold, Thresholds, starved_share};
 
-/// A possible cause of slowness.
+listed! {
+/// A possible cause of slowness. Those of equal severity are listed in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// The application's own code is running.
-    Cpu,
-    /// Runnable threads wait for a CPU.
-    CpuWait,
-    /// The application writes log messages.
-    Logging,
+    /// Work items wait for a thread of the pool.
+    ThreadPool,
+    /// Lock contention.
+    Locks,
     /// Garbage collections, and heap growth.
     Gc,
     /// JIT compilation.
     Jit,
-    /// Lock contention.
-    Locks,
-    /// Work items wait for a thread of the pool.
-    ThreadPool,
     /// Exceptions.
     Exceptions,
     /// Outgoing and incoming HTTP requests.
     Http,
+    /// The application writes log messages.
+    Logging,
+    /// Runnable threads wait for a CPU.
+    CpuWait,
+    /// The application's own code is running.
+    Cpu,
     /// Other waits.
     Waiting,
 }
+}
 
 impl Cause {
-    /// All causes, in the order in which those of equal severity are listed.
-    pub const ALL: [Self; 10] = [
-        Self::ThreadPool,
-        Self::Locks,
-        Self::Gc,
-        Self::Jit,
-        Self::Exceptions,
-        Self::Http,
-        Self::Logging,
-        Self::CpuWait,
-        Self::Cpu,
-        Self::Waiting,
-    ];
-
     /// Returns the display name, and the name in JSON.
     fn names(self) -> (&'static str, &'static str) {
         match self {

@@ -2,6 +2,7 @@
 
 use crate::clr::{HTTP_CLIENT_PROVIDER, LOGGING_PROVIDER, RUNTIME_PROVIDER, SAMPLE_PROFILER, profile};
 
+listed! {
 /// A source of data in a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
@@ -26,22 +27,9 @@ pub enum Source {
     /// Assembly loads.
     Assemblies,
 }
+}
 
 impl Source {
-    /// All sources.
-    pub const ALL: [Self; 10] = [
-        Self::Collections,
-        Self::Allocations,
-        Self::Exceptions,
-        Self::Contention,
-        Self::ThreadPool,
-        Self::Samples,
-        Self::Logs,
-        Self::Activities,
-        Self::Compilation,
-        Self::Assemblies,
-    ];
-
     /// Returns whether NativeAOT applications provide this source.
     pub fn is_available_in_native_aot(self) -> bool {
         !matches!(self, Self::Samples | Self::Compilation | Self::Assemblies)

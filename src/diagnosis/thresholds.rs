@@ -1,6 +1,7 @@
 //! Thresholds from which a value is a finding: for the overview, the findings of a recording, the causes of slowness and the health of watched
 //! processes.
 
+listed! {
 /// A value with a threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threshold {
@@ -63,41 +64,9 @@ pub enum Threshold {
     /// Mean number of threads waiting for a disk at the same time.
     DiskWaiters,
 }
+}
 
 impl Threshold {
-    /// All thresholds.
-    pub const ALL: [Self; 29] = [
-        Self::GcTime,
-        Self::Exceptions,
-        Self::LockWaiters,
-        Self::LockWait,
-        Self::BlockedThreads,
-        Self::HeapGrowth,
-        Self::HeapGrowthSize,
-        Self::QueueLength,
-        Self::PoolStall,
-        Self::LockContentions,
-        Self::Gen2Collections,
-        Self::InducedCollections,
-        Self::JitTime,
-        Self::FailedRequests,
-        Self::SlowRequests,
-        Self::RequestStall,
-        Self::Cpu,
-        Self::CpuWait,
-        Self::CpuThrottling,
-        Self::MemoryLimit,
-        Self::HeapLimit,
-        Self::FinalizerWait,
-        Self::Fragmentation,
-        Self::NativeGrowth,
-        Self::ThreadGrowth,
-        Self::OpenFiles,
-        Self::OpenFileGrowth,
-        Self::TimerGrowth,
-        Self::DiskWaiters,
-    ];
-
     /// Returns the name in the configuration file, the description, the default, and the minimum and maximum.
     fn row(self) -> (&'static str, &'static str, f64, (f64, f64)) {
         match self {

@@ -62,32 +62,22 @@ pub(super) struct Node {
     pub(super) edges: u32,
 }
 
+listed! {
 /// A kind of root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Root {
-    Local,
-    Finalizer,
-    Pinned,
-    Strong,
-    Reference,
-    Other,
+    Local => "[local vars]",
+    Finalizer => "[FinalizerQueue]",
+    Pinned => "[PinnedHandle]",
+    Strong => "[StrongHandle]",
+    Reference => "[COM/WinRT Objects]",
+    Other => "[other Handles]",
+}
+/// The name in a `.gcdump` file.
+fn name
 }
 
 impl Root {
-    pub(super) const ALL: [Self; 6] = [Self::Local, Self::Finalizer, Self::Pinned, Self::Strong, Self::Reference, Self::Other];
-
-    /// The name in a `.gcdump` file.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Local => "[local vars]",
-            Self::Finalizer => "[FinalizerQueue]",
-            Self::Pinned => "[PinnedHandle]",
-            Self::Strong => "[StrongHandle]",
-            Self::Reference => "[COM/WinRT Objects]",
-            Self::Other => "[other Handles]",
-        }
-    }
-
     /// The display name.
     fn display_name(self) -> &'static str {
         match self {

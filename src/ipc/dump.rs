@@ -4,35 +4,24 @@ use super::field::{Field, enumeration};
 use super::{Attempt, Command, Hresult, TargetPath};
 use crate::wire::{Put, Reader};
 
+listed! {
 /// Amount of process memory in a dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DumpKind {
     /// Modules, threads, stacks, exceptions.
-    Mini = 1,
+    Mini = 1 => "mini",
     /// Like mini, plus the managed heap.
-    Heap = 2,
+    Heap = 2 => "heap",
     /// Like mini, without possibly personal data such as paths and passwords.
-    Triage = 3,
+    Triage = 3 => "triage",
     /// All process memory.
-    Full = 4,
+    Full = 4 => "full",
+}
+/// Returns the name used on the command line.
+fn name
 }
 
-impl DumpKind {
-    /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Mini, Self::Heap, Self::Triage, Self::Full];
-
-    /// Returns the name used on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Mini => "mini",
-            Self::Heap => "heap",
-            Self::Triage => "triage",
-            Self::Full => "full",
-        }
-    }
-}
-
-enumeration!(DumpKind, Self::ALL, FAIL);
+enumeration!(DumpKind, FAIL);
 
 /// Additional options of a dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -28,9 +28,9 @@ macro_rules! structure {
 }
 pub(super) use structure;
 
-/// Implements [`Field`] for an enumeration, as a `u32`. To any number but those of `$all`, a runtime replies with `$error`.
+/// Implements [`Field`] for an enumeration, as a `u32`. To an unknown number, a runtime replies with `$error`.
 macro_rules! enumeration {
-    ($name:ident, $all:expr, $error:ident) => {
+    ($name:ident, $error:ident) => {
         impl Field for $name {
             fn write(&self, out: &mut Vec<u8>) {
                 out.put_u32(*self as u32);
@@ -38,7 +38,7 @@ macro_rules! enumeration {
 
             fn read(reader: &mut Reader<'_>) -> Result<Self, Hresult> {
                 let number = reader.u32()?;
-                $all.into_iter().find(|value| *value as u32 == number).ok_or(Hresult::$error)
+                Self::ALL.into_iter().find(|value| *value as u32 == number).ok_or(Hresult::$error)
             }
         }
     };

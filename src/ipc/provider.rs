@@ -7,6 +7,7 @@ use super::field::{Field, put_string, read_string};
 use super::invalid::{InvalidRequest, without_nul};
 use crate::wire::{Put, Reader};
 
+listed! {
 /// Event level; enabling a level includes all lower ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
@@ -24,11 +25,9 @@ pub enum Level {
     /// Everything, including details.
     Verbose = 5,
 }
+}
 
 impl Level {
-    /// All levels, in ascending order.
-    pub const ALL: [Self; 6] = [Self::LogAlways, Self::Critical, Self::Error, Self::Warning, Self::Informational, Self::Verbose];
-
     /// Returns the number used in the protocol.
     pub fn number(self) -> u32 {
         self as u32

@@ -42,32 +42,22 @@ impl Field for TargetPath {
     }
 }
 
+listed! {
 /// Kind of perf map files to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PerfMapKind {
     /// Both kinds.
-    All = 1,
+    All = 1 => "all",
     /// `jit-PID.dump`.
-    JitDump = 2,
+    JitDump = 2 => "jitdump",
     /// `perf-PID.map` and `perfinfo-PID.map`.
-    PerfMap = 3,
+    PerfMap = 3 => "perfmap",
+}
+/// Returns the name used on the command line.
+fn name
 }
 
-impl PerfMapKind {
-    /// All kinds.
-    pub const ALL: [Self; 3] = [Self::All, Self::JitDump, Self::PerfMap];
-
-    /// Returns the name used on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::JitDump => "jitdump",
-            Self::PerfMap => "perfmap",
-        }
-    }
-}
-
-enumeration!(PerfMapKind, Self::ALL, INVALID_ARGUMENT);
+enumeration!(PerfMapKind, INVALID_ARGUMENT);
 
 /// An environment variable name: not empty, without `=` or NUL.
 #[derive(Debug, Clone, PartialEq, Eq)]

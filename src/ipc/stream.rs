@@ -45,6 +45,7 @@ impl Field for BufferMb {
     }
 }
 
+listed! {
 /// Behavior of the target when a session's buffer is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BufferMode {
@@ -54,8 +55,9 @@ pub enum BufferMode {
     /// The target's threads wait until there is space: no events are lost, but a slow reader **stalls the target**.
     Block,
 }
+}
 
-enumeration!(BufferMode, [Self::Drop, Self::Block], BAD_ENCODING);
+enumeration!(BufferMode, BAD_ENCODING);
 
 /// A provider with an event filter.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -88,17 +88,21 @@ pub struct OpenFiles {
     pub kind: Option<OpenFileKind>,
 }
 
+listed! {
 /// Kind of an open file descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OpenFileKind {
     /// Files and folders.
-    File,
+    File => "files",
     /// Sockets.
-    Socket,
+    Socket => "sockets",
     /// Pipes.
-    Pipe,
+    Pipe => "pipes",
     /// Anything else, such as inotify instances.
-    Other,
+    Other => "other objects",
+}
+/// Returns the name of several of this kind.
+fn name
 }
 
 impl OpenFileKind {
@@ -109,16 +113,6 @@ impl OpenFileKind {
             _ if target.starts_with(b"socket:") => Self::Socket,
             _ if target.starts_with(b"pipe:") => Self::Pipe,
             _ => Self::Other,
-        }
-    }
-
-    /// Returns the name of several of this kind.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::File => "files",
-            Self::Socket => "sockets",
-            Self::Pipe => "pipes",
-            Self::Other => "other objects",
         }
     }
 }

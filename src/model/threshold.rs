@@ -46,27 +46,19 @@ pub enum Figure {
     },
 }
 
+listed! {
+/// Those whose sign is the beginning of another come after it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Comparison {
-    Above,
-    AtLeast,
-    Below,
-    AtMost,
+    AtLeast => ">=",
+    Above => ">",
+    AtMost => "<=",
+    Below => "<",
+}
+fn sign
 }
 
 impl Comparison {
-    /// Those whose sign is the beginning of another come after it.
-    const ALL: [Self; 4] = [Self::AtLeast, Self::Above, Self::AtMost, Self::Below];
-
-    fn sign(self) -> &'static str {
-        match self {
-            Self::Above => ">",
-            Self::AtLeast => ">=",
-            Self::Below => "<",
-            Self::AtMost => "<=",
-        }
-    }
-
     fn holds(self, value: f64, limit: f64) -> bool {
         match self {
             Self::Above => value > limit,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::SafeText;
 
+listed! {
 /// An export format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceFormat {
@@ -22,11 +23,9 @@ pub enum TraceFormat {
     /// The nettrace format, version 6: everything, including CPU samples beside the recording.
     Nettrace,
 }
+}
 
 impl TraceFormat {
-    /// All formats.
-    pub const ALL: [Self; 7] = [Self::Perfetto, Self::Speedscope, Self::Chromium, Self::Folded, Self::Pprof, Self::Csv, Self::Nettrace];
-
     /// Returns its name, its conventional file extension, and the tools that open it, with its contents.
     const fn facts(self) -> [&'static str; 3] {
         match self {

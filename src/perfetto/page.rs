@@ -63,6 +63,7 @@ impl Layout {
     }
 }
 
+listed! {
 /// State of a chunk, which determines the side that may access it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChunkState {
@@ -75,9 +76,6 @@ pub enum ChunkState {
     /// Owned by the service, to be moved to a buffer.
     Complete,
 }
-
-impl ChunkState {
-    const ALL: [Self; 4] = [Self::Free, Self::BeingWritten, Self::BeingRead, Self::Complete];
 }
 
 /// The word at the start of a page.

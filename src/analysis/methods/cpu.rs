@@ -24,32 +24,28 @@ pub struct CpuStack<'a> {
     pub missing: Option<MissingFrames>,
 }
 
+listed! {
 /// Why the outermost frames of a stack are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingFrames {
     /// There were more frames than are recorded.
-    Cut,
+    Cut => "cut",
     /// A function in between does not maintain the frame pointer.
-    Broken,
+    Broken => "broken",
+}
+/// Returns the value of the label.
+fn label_value
 }
 
 impl MissingFrames {
     /// Key of the label for samples in a file.
     pub const LABEL: &str = "DnTop.MissingFrames";
 
-    /// Returns the value of the label.
-    pub fn label_value(self) -> &'static str {
-        match self {
-            Self::Cut => "cut",
-            Self::Broken => "broken",
-        }
-    }
-
     /// Parses a label.
     pub fn from_label(label: Label<'_>) -> Option<Self> {
         let Label::Text(key, value) = label else { return None };
         let is_value = |missing: &Self| missing.label_value().as_bytes() == value;
-        [Self::Cut, Self::Broken].into_iter().find(is_value).filter(|_| key == Self::LABEL.as_bytes())
+        Self::ALL.into_iter().find(is_value).filter(|_| key == Self::LABEL.as_bytes())
     }
 }
 

@@ -10,39 +10,28 @@ use super::profile::ProfileFrame;
 use super::{Profile, StackGroup};
 use crate::nettrace::ThreadId;
 
+listed! {
 /// Why a thread waits for another one (on Linux: in a futex, which the runtime uses for all of these).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WaitReason {
     /// A lock held by another thread: `Monitor.Enter`, `Lock.Enter`, a reader-writer lock.
-    Lock,
+    Lock => "lock",
     /// A signal from another thread: `Monitor.Wait`, a wait handle, a semaphore, a task, the end of a thread.
-    Signal,
+    Signal => "signal",
     /// A period of time: `Thread.Sleep`.
-    Sleep,
+    Sleep => "sleep",
     /// Work: an idle thread of the thread pool or of the library itself.
-    Idle,
+    Idle => "idle",
     /// The end of a garbage collection. Known from runtime events only, not from stacks.
-    Gc,
+    Gc => "gc",
     /// Something in the runtime shown neither by the stack nor by an event: before .NET 10 this includes a contended `Monitor.Enter`.
-    Runtime,
+    Runtime => "runtime",
+}
+/// Returns the name of the reason.
+fn name
 }
 
 impl WaitReason {
-    /// All reasons.
-    pub const ALL: [Self; 6] = [Self::Lock, Self::Signal, Self::Sleep, Self::Idle, Self::Gc, Self::Runtime];
-
-    /// Returns the name of the reason.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Lock => "lock",
-            Self::Signal => "signal",
-            Self::Sleep => "sleep",
-            Self::Idle => "idle",
-            Self::Gc => "gc",
-            Self::Runtime => "runtime",
-        }
-    }
-
     /// Returns the reason with this [name](Self::name).
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.name() == name)

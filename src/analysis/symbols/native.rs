@@ -2,7 +2,8 @@
 
 use super::{Body, Method, MethodId, NameId, Symbols};
 
-/// Origin of a function's code.
+listed! {
+/// Origin of a function's code, the most interesting first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum Origin {
     /// A .NET method.
@@ -25,12 +26,9 @@ pub enum Origin {
     /// Unknown.
     Unknown,
 }
+}
 
 impl Origin {
-    /// All origins, most interesting first.
-    pub const ALL: [Self; 9] =
-        [Self::Managed, Self::Native, Self::Gc, Self::Jit, Self::Allocation, Self::Exception, Self::Kernel, Self::Stub, Self::Unknown];
-
     /// Classifies native code by file name and, if the file has symbols, by function name.
     pub fn from_native(image: &str, function: &str) -> Self {
         let is_of = |(images, functions, _): &&NativeRow| {

@@ -11,7 +11,6 @@ use super::cursor::Step;
 use super::dialog::Form;
 use super::effect::Effect;
 use super::files::OpenFile;
-use super::listed::listed;
 use super::state::State;
 use super::update::panes;
 
@@ -118,34 +117,20 @@ pub enum Action {
 }
 }
 
-/// Help section that lists an action.
+listed! {
+/// Help section that lists an action; in the order of the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
-    Move,
-    Table,
-    Details,
-    Files,
-    Process,
-    Program,
+    Process => "The selected process",
+    Table => "Process table",
+    Details => "Details",
+    Files => "A recorded file",
+    Move => "Moving",
+    Program => "Program",
     /// Dialogs, lists and text fields.
-    Dialogs,
+    Dialogs => "Dialogs and lists",
 }
-
-impl Group {
-    /// All groups, in the order of the help.
-    pub const ALL: [Self; 7] = [Self::Process, Self::Table, Self::Details, Self::Files, Self::Move, Self::Program, Self::Dialogs];
-
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Move => "Moving",
-            Self::Table => "Process table",
-            Self::Details => "Details",
-            Self::Files => "A recorded file",
-            Self::Process => "The selected process",
-            Self::Program => "Program",
-            Self::Dialogs => "Dialogs and lists",
-        }
-    }
+fn title
 }
 
 /// Reason for refusing actions that change a process.

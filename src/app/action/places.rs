@@ -1,7 +1,5 @@
 //! Contexts that key presses are routed to, and sets of them.
 
-use crate::app::listed::listed;
-
 listed! {
 /// The view, dialog or text field that receives key presses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,6 @@ use crate::analysis::RuntimeStats;
 use crate::model::{Contact, Process, RunState};
 
 use super::Row;
-use crate::app::listed::listed;
 use crate::app::sort::Direction;
 
 listed! {

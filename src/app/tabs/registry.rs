@@ -7,7 +7,6 @@ use super::{slowdown, stacks, threads, trace};
 use crate::analysis::CountersSnapshot;
 use crate::app::action::{Context, Entry};
 use crate::app::cursor::Neighbor;
-use crate::app::listed::listed;
 use crate::app::pane::RowKind;
 use crate::app::state::State;
 use crate::diagnosis::Source;

@@ -40,57 +40,31 @@ impl MethodBody {
     }
 }
 
+listed! {
 /// Optimization tier of compiled code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
     /// Unknown; dynamic methods and stubs.
-    Unknown,
+    Unknown => "unknown",
     /// Compiled without optimization and never recompiled, e.g. under a debugger.
-    MinOpt,
+    MinOpt => "min-opt",
     /// Compiled with optimization immediately.
-    Optimized,
+    Optimized => "optimized",
     /// Compiled quickly, to be recompiled later.
-    Tier0,
+    Tier0 => "tier 0",
     /// Recompiled with optimization after many calls.
-    Tier1,
+    Tier1 => "tier 1",
     /// Compiled with optimization during a running loop (on-stack replacement).
-    Osr,
+    Osr => "OSR",
     /// Tier 0 with instrumentation.
-    Tier0Instrumented,
+    Tier0Instrumented => "tier 0 instr",
     /// Optimized, with instrumentation.
-    Tier1Instrumented,
+    Tier1Instrumented => "tier 1 instr",
     /// Compiled ahead of time (ReadyToRun).
-    ReadyToRun,
+    ReadyToRun => "R2R",
 }
-
-impl Tier {
-    /// All tiers.
-    pub const ALL: [Self; 9] = [
-        Self::Unknown,
-        Self::MinOpt,
-        Self::Optimized,
-        Self::Tier0,
-        Self::Tier1,
-        Self::Osr,
-        Self::Tier0Instrumented,
-        Self::Tier1Instrumented,
-        Self::ReadyToRun,
-    ];
-
-    /// Returns a short display name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::MinOpt => "min-opt",
-            Self::Optimized => "optimized",
-            Self::Tier0 => "tier 0",
-            Self::Tier1 => "tier 1",
-            Self::Osr => "OSR",
-            Self::Tier0Instrumented => "tier 0 instr",
-            Self::Tier1Instrumented => "tier 1 instr",
-            Self::ReadyToRun => "R2R",
-        }
-    }
+/// Returns a short display name.
+fn name
 }
 
 impl Payload<'_> for MethodBody {

@@ -2,29 +2,33 @@
 
 use std::time::Duration;
 
+listed! {
 /// What a blocked thread waits for, judging by the kernel function that it sleeps in (`wchan` in `proc(5)`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wait {
     /// A futex: a lock, `Monitor.Wait`, a semaphore, `Thread.Sleep`, or an idle thread pool worker. The runtime uses futexes for all of these.
-    Futex,
+    Futex => "futex",
     /// Readiness of one of several files: epoll, poll or select.
-    Poll,
+    Poll => "poll",
     /// A pipe, a socket or a terminal.
-    Io,
+    Io => "io",
     /// A block device, or a file on one.
-    Disk,
+    Disk => "disk",
     /// A sleep in the kernel (`nanosleep`).
-    Sleep,
+    Sleep => "sleep",
     /// Memory management: the lock of the address space.
-    Memory,
+    Memory => "memory",
     /// Another process, or a signal.
-    Process,
+    Process => "process",
     /// Stopped by a debugger or a signal.
-    Stopped,
+    Stopped => "stopped",
     /// Anything else.
-    Other,
+    Other => "other",
     /// Not visible.
-    Unknown,
+    Unknown => "unknown",
+}
+/// Short name.
+fn word
 }
 
 /// Prefixes of the kernel's function names, Linux 4.14 to 6.18.
@@ -79,20 +83,6 @@ const FUNCTIONS: &[(Wait, &[&str])] = &[
 const SYSTEM_CALLS: [&str; 5] = ["__do_sys_", "__x64_sys_", "__arm64_sys_", "sys_", "SyS_"];
 
 impl Wait {
-    /// All waits, in the order of the variants, with their names.
-    const ALL: [(Self, &str); 10] = [
-        (Self::Futex, "futex"),
-        (Self::Poll, "poll"),
-        (Self::Io, "io"),
-        (Self::Disk, "disk"),
-        (Self::Sleep, "sleep"),
-        (Self::Memory, "memory"),
-        (Self::Process, "process"),
-        (Self::Stopped, "stopped"),
-        (Self::Other, "other"),
-        (Self::Unknown, "unknown"),
-    ];
-
     /// Classifies a thread off its processor by its kernel function, like [`Self::of`]. Until a function of `any` thread has been visible, this
     /// one need not be awake: without the permission to trace a process, the kernel hides them.
     pub(super) fn seen(function: &[u8], any: &mut bool) -> Option<Self> {
@@ -124,12 +114,7 @@ impl Wait {
 
     /// Returns the wait with this [word](Self::word).
     pub fn from_name(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|(_, name)| *name == word).map(|(wait, _)| wait)
-    }
-
-    /// Short name.
-    pub fn word(self) -> &'static str {
-        Self::ALL[self as usize].1
+        Self::ALL.into_iter().find(|wait| wait.word() == word)
     }
 }
 
@@ -221,7 +206,7 @@ impl OffCpuClock {
         let share = |ns: u64| (u128::from(others) * u128::from(ns) / u128::from(seen.max(1))) as u64;
         let runnable = preempted + share(self.awake_ns);
         let blocked = off - runnable;
-        let mut waits: Vec<_> = Wait::ALL.into_iter().map(|(wait, _)| (wait, share(self.seen_ns[wait as usize]))).collect();
+        let mut waits: Vec<_> = Wait::ALL.into_iter().map(|wait| (wait, share(self.seen_ns[wait as usize]))).collect();
         // The rounding remainder, or everything if no wait was observed.
         let rest = blocked - waits.iter().map(|(_, ns)| ns).sum::<u64>();
         let takes_rest = waits.iter().rposition(|(_, ns)| *ns > 0).unwrap_or(Wait::Unknown as usize);
@@ -257,7 +242,6 @@ mod tests {
         ] {
             assert_eq!(Wait::of(function.as_bytes()), wait, "{function}");
         }
-        assert!(Wait::ALL.iter().enumerate().all(|(index, (wait, _))| *wait as usize == index));
     }
 
     #[test]

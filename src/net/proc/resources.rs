@@ -55,14 +55,13 @@ impl Proc {
 
     /// Returns the kind of most of the latest of `count` descriptors, given their folder. Numbers are reused: the highest are about the count.
     fn latest_kind(&self, folder: &str, count: u64) -> Option<OpenFileKind> {
-        let kinds = [OpenFileKind::File, OpenFileKind::Socket, OpenFileKind::Pipe, OpenFileKind::Other];
-        let mut counts = [0_u64; 4];
+        let mut counts = [0_u64; OpenFileKind::ALL.len()];
         for number in count.saturating_sub(EXAMINED)..count {
             if let Ok(target) = readlinkat(&self.directory, format!("{folder}/{number}"), Vec::new()) {
                 counts[OpenFileKind::of_target(target.as_bytes()) as usize] += 1;
             }
         }
-        kinds.into_iter().find(|kind| counts[*kind as usize] * 2 > counts.iter().sum())
+        OpenFileKind::ALL.into_iter().find(|kind| counts[*kind as usize] * 2 > counts.iter().sum())
     }
 }
 
