@@ -1,7 +1,7 @@
 //! Enums with a list of their variants.
 
-/// Declares an enum without data, with `ALL`, the list of its variants in declaration order, which cannot omit any. If each has a text, a function
-/// that returns it is named below the enum.
+/// Declares an enum without data, with `ALL`, the list of its variants in declaration order, which cannot omit any. A value of each,
+/// such as a name, is returned by a function declared below the enum.
 macro_rules! listed {
     (
         $(#[$attribute:meta])* $visibility:vis enum $name:ident { $($(#[$doc:meta])* $variant:ident $(= $number:literal)?,)* }
@@ -18,9 +18,9 @@ macro_rules! listed {
     };
     (
         $(#[$attribute:meta])* $visibility:vis enum $name:ident {
-            $($(#[$doc:meta])* $variant:ident $(= $number:literal)? => $text:literal,)*
+            $($(#[$doc:meta])* $variant:ident $(= $number:literal)? => $value:expr,)*
         }
-        $(#[$about:meta])* fn $text_of:ident
+        $(#[$about:meta])* $value_visibility:vis fn $value_of:ident(self) -> $type:ty;
     ) => {
         listed! {
             $(#[$attribute])*
@@ -29,9 +29,9 @@ macro_rules! listed {
 
         impl $name {
             $(#[$about])*
-            $visibility fn $text_of(self) -> &'static str {
+            $value_visibility const fn $value_of(self) -> $type {
                 match self {
-                    $(Self::$variant => $text,)*
+                    $(Self::$variant => $value,)*
                 }
             }
         }

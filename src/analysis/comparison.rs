@@ -61,7 +61,7 @@ pub enum Subject {
     Counters => "COUNTERS: mean values",
 }
 /// Returns the heading.
-fn title
+pub fn title(self) -> &'static str;
 }
 
 /// A figure with its values in both recordings.

@@ -94,7 +94,7 @@ pub enum HealthIssue {
     DiskWaits => "disk",
 }
 /// Returns a short name, for a row of the table.
-fn label
+pub fn label(self) -> &'static str;
 }
 
 impl HealthIssue {

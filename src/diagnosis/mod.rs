@@ -29,45 +29,31 @@ listed! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// Work items wait for a thread of the pool.
-    ThreadPool,
+    ThreadPool => ("Thread pool", "thread-pool"),
     /// Lock contention.
-    Locks,
+    Locks => ("Lock contention", "locks"),
     /// Garbage collections, and heap growth.
-    Gc,
+    Gc => ("GC and heap", "gc"),
     /// JIT compilation.
-    Jit,
+    Jit => ("JIT", "jit"),
     /// Exceptions.
-    Exceptions,
+    Exceptions => ("Exceptions", "exceptions"),
     /// Outgoing and incoming HTTP requests.
-    Http,
+    Http => ("HTTP", "http"),
     /// The application writes log messages.
-    Logging,
+    Logging => ("Logging", "logging"),
     /// Runnable threads wait for a CPU.
-    CpuWait,
+    CpuWait => ("Waiting for CPU", "cpu-wait"),
     /// The application's own code is running.
-    Cpu,
+    Cpu => ("CPU", "cpu"),
     /// Other waits.
-    Waiting,
+    Waiting => ("Other waiting", "waiting"),
 }
+/// Returns the display name, and the name in JSON.
+fn names(self) -> (&'static str, &'static str);
 }
 
 impl Cause {
-    /// Returns the display name, and the name in JSON.
-    fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Cpu => ("CPU", "cpu"),
-            Self::CpuWait => ("Waiting for CPU", "cpu-wait"),
-            Self::Logging => ("Logging", "logging"),
-            Self::Gc => ("GC and heap", "gc"),
-            Self::Jit => ("JIT", "jit"),
-            Self::Locks => ("Lock contention", "locks"),
-            Self::ThreadPool => ("Thread pool", "thread-pool"),
-            Self::Exceptions => ("Exceptions", "exceptions"),
-            Self::Http => ("HTTP", "http"),
-            Self::Waiting => ("Other waiting", "waiting"),
-        }
-    }
-
     /// Returns the display name.
     pub fn title(self) -> &'static str {
         self.names().0

@@ -7,51 +7,37 @@ listed! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// Garbage collections and pauses.
-    Collections,
+    Collections => ("collections", "dotnet-common", (RUNTIME_PROVIDER, 0x1, 4)),
     /// Object allocations.
-    Allocations,
+    Allocations => ("allocations", "gc-verbose", (RUNTIME_PROVIDER, 0x1, 5)),
     /// Exceptions.
-    Exceptions,
+    Exceptions => ("exceptions", "exceptions", (RUNTIME_PROVIDER, 0x8000, 2)),
     /// Lock contention.
-    Contention,
+    Contention => ("lock contention", "contention", (RUNTIME_PROVIDER, 0x4000, 4)),
     /// The thread pool.
-    ThreadPool,
+    ThreadPool => ("thread pool events", "threadpool", (RUNTIME_PROVIDER, 0x1_0000, 4)),
     /// Samples of thread stacks.
-    Samples,
+    Samples => ("samples", "cpu", (SAMPLE_PROFILER, 0, 4)),
     /// `ILogger` messages.
-    Logs,
+    // Messages as text, or with their fields.
+    Logs => ("log messages", "logs", (LOGGING_PROVIDER, 0xc, 4)),
     /// Requests and other activities.
-    Activities,
+    Activities => ("requests", "http", (HTTP_CLIENT_PROVIDER, 0, 4)),
     /// JIT-compiled methods, and compilation time.
-    Compilation,
+    // EventPipe writes method events only at level verbose, regardless of the manifest (seen on 3.1, 8, 9 and 10).
+    Compilation => ("compiled methods", "startup", (RUNTIME_PROVIDER, 0x10, 5)),
     /// Assembly loads.
-    Assemblies,
+    Assemblies => ("assembly loads", "dotnet-common", (RUNTIME_PROVIDER, 0x8, 4)),
 }
+/// Returns the name of the events, the profile intended for them, and provider, keyword and level that they need (reference: .NET runtime
+/// provider, keywords).
+fn row(self) -> (&'static str, &'static str, (&'static str, u64, u32));
 }
 
 impl Source {
     /// Returns whether NativeAOT applications provide this source.
     pub fn is_available_in_native_aot(self) -> bool {
         !matches!(self, Self::Samples | Self::Compilation | Self::Assemblies)
-    }
-
-    /// Returns the name of the events, the profile intended for them, and provider, keyword and level that they need (reference: .NET runtime
-    /// provider, keywords).
-    fn row(self) -> (&'static str, &'static str, (&'static str, u64, u32)) {
-        match self {
-            Self::Collections => ("collections", "dotnet-common", (RUNTIME_PROVIDER, 0x1, 4)),
-            Self::Allocations => ("allocations", "gc-verbose", (RUNTIME_PROVIDER, 0x1, 5)),
-            Self::Exceptions => ("exceptions", "exceptions", (RUNTIME_PROVIDER, 0x8000, 2)),
-            Self::Contention => ("lock contention", "contention", (RUNTIME_PROVIDER, 0x4000, 4)),
-            Self::ThreadPool => ("thread pool events", "threadpool", (RUNTIME_PROVIDER, 0x1_0000, 4)),
-            Self::Samples => ("samples", "cpu", (SAMPLE_PROFILER, 0, 4)),
-            // Messages as text, or with their fields.
-            Self::Logs => ("log messages", "logs", (LOGGING_PROVIDER, 0xc, 4)),
-            Self::Activities => ("requests", "http", (HTTP_CLIENT_PROVIDER, 0, 4)),
-            // EventPipe writes method events only at level verbose, regardless of the manifest (seen on 3.1, 8, 9 and 10).
-            Self::Compilation => ("compiled methods", "startup", (RUNTIME_PROVIDER, 0x10, 5)),
-            Self::Assemblies => ("assembly loads", "dotnet-common", (RUNTIME_PROVIDER, 0x8, 4)),
-        }
     }
 
     /// Returns the name of the events.

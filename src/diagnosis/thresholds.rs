@@ -6,112 +6,80 @@ listed! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threshold {
     /// Share of the time in GC pauses, in percent.
-    GcTime,
+    GcTime => ("gc-time", "Time in GC pauses, % of the time, over 10 s", 10.0, (0.1, 100.0)),
     /// Exceptions per second.
-    Exceptions,
+    Exceptions => ("exceptions", "Exceptions per second, over 5 s", 50.0, (0.1, 1e6)),
     /// Mean number of threads waiting for locks at the same time.
-    LockWaiters,
+    LockWaiters => ("lock-waiters", "Threads waiting for locks at a time, on average", 2.0, (0.1, 1e4)),
     /// Time for which a thread has been waiting for a lock, in seconds.
-    LockWait,
+    LockWait => ("lock-wait", "Time for which a thread has been waiting for a lock, seconds", 10.0, (1.0, 3600.0)),
     /// Number of pool threads waiting for tasks at the same time.
-    BlockedThreads,
+    BlockedThreads => ("blocked-threads", "Pool threads waiting for tasks at a time", 5.0, (1.0, 1e4)),
     /// Heap growth from the first to the last of several consecutive full collections, in percent.
-    HeapGrowth,
+    HeapGrowth => ("heap-growth", "Heap growth over 4 or more full GCs, %", 30.0, (1.0, 1e4)),
     /// Minimum growth of gen 2, in MB.
-    HeapGrowthSize,
+    HeapGrowthSize => ("heap-growth-size", "Minimum growth of the heap or gen 2, MB", 10.0, (1.0, 1e6)),
     /// Thread pool queue length.
-    QueueLength,
+    QueueLength => ("queue-length", "Thread pool queue length, for 3 values in a row", 20.0, (1.0, 1e6)),
     /// Time in which work items wait and none completes, in seconds.
-    PoolStall,
+    PoolStall => ("pool-stall", "Time in which work items wait and none completes, seconds", 10.0, (1.0, 300.0)),
     /// Lock contentions per second.
-    LockContentions,
+    LockContentions => ("lock-contentions", "Lock contentions per second", 100.0, (0.1, 1e6)),
     /// Gen 2 collections per second.
-    Gen2Collections,
+    Gen2Collections => ("gen2-collections", "Gen 2 collections per second, over 10 s", 1.0, (0.01, 1e3)),
     /// Induced collections per second.
-    InducedCollections,
+    InducedCollections => ("induced-collections", "Induced GCs per second, over 10 s", 1.0, (0.1, 1e3)),
     /// Time spent compiling, in percent of one core.
-    JitTime,
+    JitTime => ("jit-time", "Time in JIT, % of one core, for 20 values in a row", 10.0, (0.1, 100.0)),
     /// Share of requests that failed, in percent.
-    FailedRequests,
+    FailedRequests => ("failed-requests", "Failed requests, % of all, over 10 s", 5.0, (0.1, 100.0)),
     /// Quantile 0.95 of the request duration, in seconds.
-    SlowRequests,
+    SlowRequests => (
+        "slow-requests",
+        "p95 request duration, seconds, for 3 values in a row; for outgoing requests, in all of 15 intervals with any, at least 3",
+        1.0,
+        (0.001, 3600.0),
+    ),
     /// Time in which requests start and none ends, in seconds.
-    RequestStall,
+    RequestStall => ("request-stall", "Time in which at least 5 requests start and none ends, seconds", 20.0, (1.0, 300.0)),
     /// CPU usage, in percent of one core.
-    Cpu,
+    Cpu => ("cpu", "CPU, % of one core, for 5 scans in a row", 90.0, (1.0, 1e5)),
     /// Share of the time in which threads are runnable that they wait for a CPU, in percent.
-    CpuWait,
+    CpuWait => ("cpu-wait", "Waiting for CPU, % of the time in which threads are runnable", 30.0, (1.0, 100.0)),
     /// Share of the periods of a CPU limit that are throttled, in percent.
-    CpuThrottling,
+    CpuThrottling => ("cpu-throttling", "Periods in which the CPU limit of a control group throttles, % of all", 25.0, (1.0, 100.0)),
     /// Used share of the memory limit of a control group, in percent.
-    MemoryLimit,
+    // By default, the GC heap may use 75 % of a memory limit, so the rest of the program needs an unusual amount.
+    MemoryLimit => ("memory-limit", "Memory used, % of the limit of a control group", 90.0, (1.0, 100.0)),
     /// Size of the GC heap after a collection, in percent of its maximum.
-    HeapLimit,
+    HeapLimit => ("heap-limit", "GC heap after a GC, % of its limit", 85.0, (1.0, 100.0)),
     /// Time for which the finalizer thread has not finished, in seconds.
-    FinalizerWait,
+    FinalizerWait => ("finalizer-wait", "Time for which the finalizer thread has not finished, seconds", 10.0, (0.1, 3600.0)),
     /// Free share of the GC heap after a collection, in percent.
-    Fragmentation,
+    Fragmentation => ("fragmentation", "Free space in the GC heap, %, for 10 values in a row, from 100 MB on", 50.0, (1.0, 100.0)),
     /// Steady growth of memory outside the GC heap, in MB.
-    NativeGrowth,
+    NativeGrowth => ("native-growth", "Growth of memory, but not of the GC heap, MB in 20 to 60 s", 64.0, (1.0, 1e6)),
     /// Steady growth of the number of threads outside the thread pool.
-    ThreadGrowth,
+    ThreadGrowth => ("thread-growth", "Growth of threads outside the thread pool in 20 to 60 s", 20.0, (1.0, 1e6)),
     /// Open files, in percent of their limit.
-    OpenFiles,
+    OpenFiles => ("open-files", "Open files, % of their limit", 80.0, (1.0, 100.0)),
     /// Steady growth of the number of open files.
-    OpenFileGrowth,
+    OpenFileGrowth => (
+        "open-file-growth",
+        "Growth of open files in 20 to 60 s, or 50 to 60 s while their limit is distant",
+        100.0,
+        (1.0, 1e6),
+    ),
     /// Steady growth of the number of active timers.
-    TimerGrowth,
+    TimerGrowth => ("timer-growth", "Growth of active timers in 50 to 60 s", 300.0, (1.0, 1e6)),
     /// Mean number of threads waiting for a disk at the same time.
-    DiskWaiters,
+    DiskWaiters => ("disk-waiters", "Threads waiting for a disk at a time, on average over 15 readings", 0.5, (0.01, 1e4)),
 }
+/// Returns the name in the configuration file, the description, the default, and the minimum and maximum.
+fn row(self) -> (&'static str, &'static str, f64, (f64, f64));
 }
 
 impl Threshold {
-    /// Returns the name in the configuration file, the description, the default, and the minimum and maximum.
-    fn row(self) -> (&'static str, &'static str, f64, (f64, f64)) {
-        match self {
-            Self::GcTime => ("gc-time", "Time in GC pauses, % of the time, over 10 s", 10.0, (0.1, 100.0)),
-            Self::Exceptions => ("exceptions", "Exceptions per second, over 5 s", 50.0, (0.1, 1e6)),
-            Self::LockWaiters => ("lock-waiters", "Threads waiting for locks at a time, on average", 2.0, (0.1, 1e4)),
-            Self::LockWait => ("lock-wait", "Time for which a thread has been waiting for a lock, seconds", 10.0, (1.0, 3600.0)),
-            Self::BlockedThreads => ("blocked-threads", "Pool threads waiting for tasks at a time", 5.0, (1.0, 1e4)),
-            Self::HeapGrowth => ("heap-growth", "Heap growth over 4 or more full GCs, %", 30.0, (1.0, 1e4)),
-            Self::HeapGrowthSize => ("heap-growth-size", "Minimum growth of the heap or gen 2, MB", 10.0, (1.0, 1e6)),
-            Self::QueueLength => ("queue-length", "Thread pool queue length, for 3 values in a row", 20.0, (1.0, 1e6)),
-            Self::PoolStall => ("pool-stall", "Time in which work items wait and none completes, seconds", 10.0, (1.0, 300.0)),
-            Self::LockContentions => ("lock-contentions", "Lock contentions per second", 100.0, (0.1, 1e6)),
-            Self::Gen2Collections => ("gen2-collections", "Gen 2 collections per second, over 10 s", 1.0, (0.01, 1e3)),
-            Self::InducedCollections => ("induced-collections", "Induced GCs per second, over 10 s", 1.0, (0.1, 1e3)),
-            Self::JitTime => ("jit-time", "Time in JIT, % of one core, for 20 values in a row", 10.0, (0.1, 100.0)),
-            Self::FailedRequests => ("failed-requests", "Failed requests, % of all, over 10 s", 5.0, (0.1, 100.0)),
-            Self::SlowRequests => {
-                let description = "p95 request duration, seconds, for 3 values in a row; for outgoing requests, in all of 15 intervals with any, at least 3";
-                ("slow-requests", description, 1.0, (0.001, 3600.0))
-            }
-            Self::RequestStall => ("request-stall", "Time in which at least 5 requests start and none ends, seconds", 20.0, (1.0, 300.0)),
-            Self::Cpu => ("cpu", "CPU, % of one core, for 5 scans in a row", 90.0, (1.0, 1e5)),
-            Self::CpuWait => ("cpu-wait", "Waiting for CPU, % of the time in which threads are runnable", 30.0, (1.0, 100.0)),
-            Self::CpuThrottling => {
-                ("cpu-throttling", "Periods in which the CPU limit of a control group throttles, % of all", 25.0, (1.0, 100.0))
-            }
-            // By default, the GC heap may use 75 % of a memory limit, so the rest of the program needs an unusual amount.
-            Self::MemoryLimit => ("memory-limit", "Memory used, % of the limit of a control group", 90.0, (1.0, 100.0)),
-            Self::HeapLimit => ("heap-limit", "GC heap after a GC, % of its limit", 85.0, (1.0, 100.0)),
-            Self::FinalizerWait => ("finalizer-wait", "Time for which the finalizer thread has not finished, seconds", 10.0, (0.1, 3600.0)),
-            Self::Fragmentation => {
-                ("fragmentation", "Free space in the GC heap, %, for 10 values in a row, from 100 MB on", 50.0, (1.0, 100.0))
-            }
-            Self::NativeGrowth => ("native-growth", "Growth of memory, but not of the GC heap, MB in 20 to 60 s", 64.0, (1.0, 1e6)),
-            Self::ThreadGrowth => ("thread-growth", "Growth of threads outside the thread pool in 20 to 60 s", 20.0, (1.0, 1e6)),
-            Self::OpenFiles => ("open-files", "Open files, % of their limit", 80.0, (1.0, 100.0)),
-            Self::OpenFileGrowth => {
-                ("open-file-growth", "Growth of open files in 20 to 60 s, or 50 to 60 s while their limit is distant", 100.0, (1.0, 1e6))
-            }
-            Self::TimerGrowth => ("timer-growth", "Growth of active timers in 50 to 60 s", 300.0, (1.0, 1e6)),
-            Self::DiskWaiters => ("disk-waiters", "Threads waiting for a disk at a time, on average over 15 readings", 0.5, (0.01, 1e4)),
-        }
-    }
-
     /// Returns the name in the configuration file.
     pub fn name(self) -> &'static str {
         self.row().0

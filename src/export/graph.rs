@@ -74,7 +74,7 @@ pub(super) enum Root {
     Other => "[other Handles]",
 }
 /// The name in a `.gcdump` file.
-fn name
+pub(super) fn name(self) -> &'static str;
 }
 
 impl Root {

@@ -18,7 +18,7 @@ pub enum DumpKind {
     Full = 4 => "full",
 }
 /// Returns the name used on the command line.
-fn name
+pub fn name(self) -> &'static str;
 }
 
 enumeration!(DumpKind, FAIL);

@@ -54,7 +54,7 @@ pub enum PerfMapKind {
     PerfMap = 3 => "perfmap",
 }
 /// Returns the name used on the command line.
-fn name
+pub fn name(self) -> &'static str;
 }
 
 enumeration!(PerfMapKind, INVALID_ARGUMENT);

@@ -102,7 +102,7 @@ pub enum OpenFileKind {
     Other => "other objects",
 }
 /// Returns the name of several of this kind.
-fn name
+pub fn name(self) -> &'static str;
 }
 
 impl OpenFileKind {

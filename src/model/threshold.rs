@@ -55,7 +55,7 @@ enum Comparison {
     AtMost => "<=",
     Below => "<",
 }
-fn sign
+fn sign(self) -> &'static str;
 }
 
 impl Comparison {

@@ -9,37 +9,26 @@ listed! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceFormat {
     /// Perfetto's trace format: everything.
-    Perfetto,
+    Perfetto => ["perfetto", "perfetto-trace", "for ui.perfetto.dev: threads, samples, locks, GC, requests"],
     /// The JSON of speedscope: samples, one profile per thread.
-    Speedscope,
+    Speedscope => ["speedscope", "speedscope.json", "for speedscope.app: samples by thread"],
     /// The JSON of Chrome's tracing: everything.
-    Chromium,
+    Chromium => ["chromium", "chromium.json", "for chrome://tracing and others: similar contents, as JSON"],
     /// Folded stacks: samples, for flame graphs.
-    Folded,
+    Folded => ["folded", "folded", "for flame graph tools: stacks and sample counts"],
     /// The profile of pprof: samples.
-    Pprof,
+    Pprof => ["pprof", "pb", "for pprof and continuous profilers: samples"],
     /// Comma-separated values: one line per event.
-    Csv,
+    Csv => ["csv", "csv", "every event with its fields, one per line"],
     /// The nettrace format, version 6: everything, including CPU samples beside the recording.
-    Nettrace,
+    // The extension differs from that of the recording itself.
+    Nettrace => ["nettrace", "joined.nettrace", "for PerfView and dn-top: all events, and CPU samples, in one file"],
 }
+/// Returns its name, its conventional file extension, and the tools that open it, with its contents.
+fn facts(self) -> [&'static str; 3];
 }
 
 impl TraceFormat {
-    /// Returns its name, its conventional file extension, and the tools that open it, with its contents.
-    const fn facts(self) -> [&'static str; 3] {
-        match self {
-            Self::Perfetto => ["perfetto", "perfetto-trace", "for ui.perfetto.dev: threads, samples, locks, GC, requests"],
-            Self::Speedscope => ["speedscope", "speedscope.json", "for speedscope.app: samples by thread"],
-            Self::Chromium => ["chromium", "chromium.json", "for chrome://tracing and others: similar contents, as JSON"],
-            Self::Folded => ["folded", "folded", "for flame graph tools: stacks and sample counts"],
-            Self::Pprof => ["pprof", "pb", "for pprof and continuous profilers: samples"],
-            Self::Csv => ["csv", "csv", "every event with its fields, one per line"],
-            // The extension differs from that of the recording itself.
-            Self::Nettrace => ["nettrace", "joined.nettrace", "for PerfView and dn-top: all events, and CPU samples, in one file"],
-        }
-    }
-
     /// Returns the name used on the command line and in the form.
     pub const fn name(self) -> &'static str {
         self.facts()[0]

@@ -34,7 +34,7 @@ pub enum MissingFrames {
     Broken => "broken",
 }
 /// Returns the value of the label.
-fn label_value
+pub fn label_value(self) -> &'static str;
 }
 
 impl MissingFrames {

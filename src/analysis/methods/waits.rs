@@ -28,7 +28,7 @@ pub enum WaitReason {
     Runtime => "runtime",
 }
 /// Returns the name of the reason.
-fn name
+pub fn name(self) -> &'static str;
 }
 
 impl WaitReason {

@@ -130,7 +130,7 @@ pub enum Group {
     /// Dialogs, lists and text fields.
     Dialogs => "Dialogs and lists",
 }
-fn title
+pub fn title(self) -> &'static str;
 }
 
 /// Reason for refusing actions that change a process.

@@ -14,62 +14,42 @@ listed! {
 /// A column of the process table. All are in screen order, as numbered by the digit keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Column {
-    Pid,
+    Pid => ("PID", 7),
     /// Entry assembly.
-    Name,
-    Runtime,
+    Name => ("NAME", 16),
+    Runtime => ("RUNTIME", 9),
     /// Percent of one core.
-    Cpu,
+    Cpu => ("CPU%", 6),
     /// Resident memory.
-    Memory,
+    Memory => ("RSS", 7),
     /// GC heap size. This and the following four columns appear only while a process is watched.
-    Heap,
+    Heap => ("HEAP", 7),
     /// Bytes allocated per second.
-    Allocation,
+    Allocation => ("ALLOC/S", 7),
     /// Percent of time in GC.
-    GcTime,
+    GcTime => ("GC%", 4),
     /// Exceptions per second.
-    Exceptions,
+    Exceptions => ("EXC/S", 5),
     /// Thread pool queue length.
-    Queue,
-    Threads,
-    User,
+    Queue => ("TPQ", 5),
+    Threads => ("THREADS", 4),
+    User => ("USER", 9),
     /// Time since the process started.
-    Uptime,
+    Uptime => ("UPTIME", 7),
     /// Running, suspended, recording, or a problem in one word.
-    State,
+    State => ("STATE", 13),
     /// Container id; only if a process runs in a container.
-    Container,
+    Container => ("CONTAINER", 12),
     /// Command line, or a problem as a sentence.
-    Command,
+    Command => ("COMMAND", 19),
 }
+/// Returns the title in the header, and the least width in terminal columns.
+fn heading(self) -> (&'static str, u16);
 }
 
 impl Column {
     /// The columns searched by a filter.
     pub const FILTERED: [Self; 7] = [Self::Pid, Self::Name, Self::Runtime, Self::User, Self::State, Self::Container, Self::Command];
-
-    /// Returns the title in the header, and the least width in terminal columns.
-    fn heading(self) -> (&'static str, u16) {
-        match self {
-            Self::Pid => ("PID", 7),
-            Self::Name => ("NAME", 16),
-            Self::Runtime => ("RUNTIME", 9),
-            Self::Cpu => ("CPU%", 6),
-            Self::Memory => ("RSS", 7),
-            Self::Heap => ("HEAP", 7),
-            Self::Allocation => ("ALLOC/S", 7),
-            Self::GcTime => ("GC%", 4),
-            Self::Exceptions => ("EXC/S", 5),
-            Self::Queue => ("TPQ", 5),
-            Self::Threads => ("THREADS", 4),
-            Self::User => ("USER", 9),
-            Self::Uptime => ("UPTIME", 7),
-            Self::State => ("STATE", 13),
-            Self::Container => ("CONTAINER", 12),
-            Self::Command => ("COMMAND", 19),
-        }
-    }
 
     /// Returns the title in the header.
     pub fn title(self) -> &'static str {

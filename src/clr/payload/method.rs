@@ -64,7 +64,7 @@ pub enum Tier {
     ReadyToRun => "R2R",
 }
 /// Returns a short display name.
-fn name
+pub fn name(self) -> &'static str;
 }
 
 impl Payload<'_> for MethodBody {

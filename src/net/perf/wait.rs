@@ -28,7 +28,7 @@ pub enum Wait {
     Unknown => "unknown",
 }
 /// Short name.
-fn word
+pub fn word(self) -> &'static str;
 }
 
 /// Prefixes of the kernel's function names, Linux 4.14 to 6.18.
