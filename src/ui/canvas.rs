@@ -36,6 +36,18 @@ pub(super) fn cursor_column(x: u16, input: &Input) -> u16 {
     x.saturating_add(u16::try_from(input.visual_cursor()).unwrap_or(u16::MAX))
 }
 
+/// Returns the rest of a text after some columns.
+pub(super) fn skip_columns(text: &str, columns: usize) -> String {
+    let mut skipped = 0;
+    text.chars()
+        .skip_while(|c| {
+            let before = skipped;
+            skipped += usize::from(width(c.encode_utf8(&mut [0; 4])));
+            before < columns
+        })
+        .collect()
+}
+
 /// A buffer to draw to, with a theme.
 pub(super) struct Canvas<'a> {
     buffer: &'a mut Buffer,
@@ -183,9 +195,12 @@ impl<'a> Canvas<'a> {
         if text.is_empty() && typed.is_none() {
             return (0, None);
         }
-        let used = self.text(x, y, room, &format!(" /{text} "), self.theme.chip);
+        // What is being typed is drawn around the cursor, which needs a column of its own at the end.
+        let scroll = typed.map_or(0, |input| input.visual_scroll(usize::from(room.saturating_sub(3))));
+        let used = self.text(x, y, room, &format!(" /{} ", skip_columns(text, scroll)), self.theme.chip);
         let last = (x + used).saturating_sub(1);
-        (used, typed.map(|input| (cursor_column(x.saturating_add(2), input).min(last), y)))
+        let scrolled = u16::try_from(scroll).unwrap_or(u16::MAX);
+        (used, typed.map(|input| (cursor_column(x.saturating_add(2), input).saturating_sub(scrolled).min(last), y)))
     }
 
     /// Draws a frame with a title over existing contents, and returns the area inside.
@@ -242,6 +257,17 @@ mod tests {
             };
             let line: String = buffer.content().iter().map(|cell| if is_marked(cell) { '#' } else { ' ' }).collect();
             assert_eq!(line, marked, "{text} {room} {range:?}");
+        }
+    }
+
+    #[test]
+    fn end_of_a_long_filter_is_visible_while_it_is_typed() {
+        let (theme, filter) = (Theme::dark(), Filter::default());
+        for (typed, shown, cursor) in [("abc", " /abc   ", 5), ("abcdef", " /bcdef ", 7), ("abcdefgh", " /defgh ", 7)] {
+            let mut buffer = Buffer::empty(Rect::new(0, 0, 8, 1));
+            let (_, at) = Canvas::new(&mut buffer, &theme).filter(0, 0, 8, &filter, Some(&Input::new(typed.to_owned())));
+            let line: String = buffer.content().iter().map(ratatui::buffer::Cell::symbol).collect();
+            assert_eq!((line.as_str(), at), (shown, Some((cursor, 0))), "{typed}");
         }
     }
 

@@ -7,7 +7,7 @@ use crate::app::layout::Layout;
 use crate::app::tabs::Sign;
 use crate::app::{Choice, Field, Form, FormLayout, FormLine, Purpose, Question, Reply};
 
-use super::canvas::{Canvas, width};
+use super::canvas::{Canvas, skip_columns, width};
 
 /// Draws the dialog. Returns the position of the terminal's cursor while something is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, form: &Form, layout: &Layout) -> Option<(u16, u16)> {
@@ -100,16 +100,4 @@ fn options(canvas: &mut Canvas<'_>, choice: &Choice, row: Rect, focused: bool) {
         let (open, close) = if index == choice.at && !focused { ("[", "]") } else { (" ", " ") };
         x += canvas.pieces(x, row.y, room, &[(open, style), (name, style), (close, style)]) + 1;
     }
-}
-
-/// Returns the rest of a text after some columns.
-fn skip_columns(text: &str, columns: usize) -> String {
-    let mut skipped = 0;
-    text.chars()
-        .skip_while(|c| {
-            let before = skipped;
-            skipped += usize::from(width(c.encode_utf8(&mut [0; 4])));
-            before < columns
-        })
-        .collect()
 }

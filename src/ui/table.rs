@@ -1,5 +1,7 @@
 //! The process table.
 
+use std::borrow::Cow;
+
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
@@ -62,6 +64,15 @@ fn title(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) -> Option<
     canvas.filter(x + used + 1, y, room.saturating_sub(used + 1), list.filter(), state.typed(LinePurpose::Filter)).1
 }
 
+/// Returns the start of a text that may be very long, such as one that was pasted.
+fn start(text: &str) -> Cow<'_, str> {
+    const CHARS: usize = 80;
+    match text.char_indices().nth(CHARS) {
+        Some((end, _)) => format!("{} …", &text[..end]).into(),
+        None => text.into(),
+    }
+}
+
 /// Draws the text for an empty list.
 fn empty(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) {
     let theme = canvas.theme;
@@ -74,7 +85,7 @@ fn empty(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) {
         let noun = if files { "file" } else { "process" };
         let problem = state.list.filter().unknown_column(&columns);
         lines.push(problem.map_or_else(
-            || (format!("No {noun} matches \"{}\".", state.list.filter().as_str()), theme.text),
+            || (format!("No {noun} matches \"{}\".", start(state.list.filter().as_str())), theme.text),
             |problem| (problem, theme.warn),
         ));
         lines.push(("Esc clears the filter.".to_owned(), theme.dim));

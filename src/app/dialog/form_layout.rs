@@ -35,6 +35,8 @@ pub enum Line {
 /// Dialogs with more questions describe only the focused one.
 const MAX_EXPLAINED: usize = 3;
 const HELP_LINES: usize = 3;
+/// Maximum number of lines of a problem and of the command line: text that was pasted must not displace the questions.
+const MAX_LINES: usize = 5;
 /// Maximum width of a dialog, in columns.
 const MAX_WIDTH: u16 = 78;
 /// Maximum width of a dialog with a command line, in columns.
@@ -92,8 +94,16 @@ impl Form {
         }
         lines.extend(self.effects().iter().flat_map(|effect| wrapped(effect, Line::Effect)));
         lines.extend(self.warning().iter().flat_map(|warning| wrapped(warning, Line::Warning)));
-        lines.extend(self.problem.iter().flat_map(|problem| wrapped(problem, Line::Problem)));
-        lines.extend(self.command_line().into_iter().flat_map(|line| wrapped(line, Line::Command)));
+        let bounded = |text: &str, line: fn(String) -> Line| {
+            let mut all = wrap(text, room);
+            if all.len() > MAX_LINES {
+                all.truncate(MAX_LINES - 1);
+                all.push("…".to_owned());
+            }
+            all.into_iter().map(line).collect::<Vec<_>>()
+        };
+        lines.extend(self.problem.iter().flat_map(|problem| bounded(problem, Line::Problem)));
+        lines.extend(self.command_line().into_iter().flat_map(|line| bounded(line, Line::Command)));
         lines
     }
 

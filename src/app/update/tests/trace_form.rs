@@ -1,7 +1,7 @@
 //! The trace form: fields, validation and the resulting options.
 
 use crate::app::test_app::{TestApp, recording};
-use crate::app::{Effect, Field, Msg, Overlay, Reply};
+use crate::app::{Effect, Field, FormLine, Msg, Overlay, Reply};
 use crate::clr::Trigger;
 use crate::model::{Conditions, Phase, Recording, RecordingId, Scheduling, TraceOptions, parse_keep};
 
@@ -44,6 +44,16 @@ fn enter_moves_through_fields_and_ctrl_enter_submits() {
     open(&mut app);
     app.press("⇥⇥⇥⌃⏎");
     assert_eq!(requested_options(&mut app), by_button);
+}
+
+#[test]
+fn pasted_text_does_not_displace_the_questions() {
+    let mut app = single_process("11.0.0");
+    open(&mut app);
+    app.send(Msg::Paste("no-such-profile ".repeat(200)));
+    let place = form(&app).place(&app.state.layout());
+    assert_eq!(place.questions.len(), form(&app).questions.len());
+    assert!(place.lines.iter().any(|(line, _)| *line == FormLine::Command("…".to_owned())), "{:?}", place.lines);
 }
 
 #[test]
