@@ -2,7 +2,7 @@
 
 use super::action::Action;
 use super::effect::Effect;
-use super::growth::{HEAP_GROWTH_REASON, recorded_growth};
+use super::growth::{HEAP_GROWTH_BRIEFLY, HEAP_GROWTH_REASON, recorded_growth};
 use super::pane::Focus;
 use super::stalls::{lock_waits, long_lock_waits, mean_waiters, thread_pool_finding};
 use super::state::State;
@@ -34,6 +34,8 @@ pub struct Finding {
     /// The observation, in a few words.
     pub text: String,
     pub why: &'static str,
+    /// The same in a narrow terminal; empty if it is left out there.
+    pub briefly: &'static str,
     /// What the tab shows.
     pub(super) shows: &'static str,
     pub(super) further: Option<KeyAdvice>,
@@ -49,7 +51,7 @@ pub struct Finding {
 
 /// Returns a finding without advice beyond its tab.
 pub(super) fn finding(tab: Tab, text: String, why: &'static str, shows: &'static str) -> Finding {
-    Finding { tab, text, why, shows, further: None, live: None, recorded: true, has_duration: false, severity: 1.0 }
+    Finding { tab, text, why, briefly: "", shows, further: None, live: None, recorded: true, has_duration: false, severity: 1.0 }
 }
 
 /// Returns the finding for a share of time paused for GC.
@@ -125,7 +127,7 @@ pub fn findings(snapshot: &Snapshot, is_ended: bool, thresholds: &Thresholds) ->
         let text = format!("heap grew from {} to {} in {}", Bytes(from), Bytes(to), Nanoseconds(span));
         let severity = to as f64 / from.max(1) as f64 / thresholds.heap_growth();
         let finding = finding(Tab::Gc, text, HEAP_GROWTH_REASON, "its history");
-        found.push(Finding { live: HEAP_ADVICE, severity, ..finding });
+        found.push(Finding { briefly: HEAP_GROWTH_BRIEFLY, live: HEAP_ADVICE, severity, ..finding });
     }
     found
 }

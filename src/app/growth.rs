@@ -19,7 +19,9 @@ const UNCOLLECTED_SPAN: Duration = Duration::from_secs(55);
 const MIN_UNCOLLECTED_BYTES: f64 = 64e6;
 
 /// Why a growing heap matters.
-pub(super) const HEAP_GROWTH_REASON: &str = "more survives each full GC, possibly a leak";
+pub(super) const HEAP_GROWTH_REASON: &str = "a leak goes on, a cache that fills stops";
+/// The same in a narrow terminal.
+pub(super) const HEAP_GROWTH_BRIEFLY: &str = "leak or cache";
 /// Factor over the longest time between two gen 2 collections after which the next one is overdue.
 const OVERDUE: u64 = 2;
 /// Share of the mean rate of growth at which a growing heap has nearly stopped to grow.
@@ -69,16 +71,19 @@ impl Growth {
 pub(super) fn heap(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, Finding)> {
     let survived = survivors(counters);
     let (what, sizes) = match survived.as_slice() {
-        [] => ("gen 2", collected_sizes(counters)),
-        _ => ("heap after gen 2 GCs", survived),
+        [] => ("gen 2 grew from", collected_sizes(counters)),
+        _ => ("gen 2 GCs leave more:", survived),
     };
-    let (what, why, growth) = match collected_growth(&sizes, latest_time(counters), thresholds) {
-        Some(growth) => (what, HEAP_GROWTH_REASON, growth),
-        None => ("gen 2 and LOH", "possibly a leak, unless the next gen 2 GC frees it", uncollected_growth(counters)?),
+    let (what, (why, briefly), growth) = match collected_growth(&sizes, latest_time(counters), thresholds) {
+        Some(growth) => (what, (HEAP_GROWTH_REASON, HEAP_GROWTH_BRIEFLY), growth),
+        None => {
+            let why = "a leak or a cache, unless the next gen 2 GC frees it";
+            ("gen 2 and LOH grew from", (why, "leak, cache or garbage"), uncollected_growth(counters)?)
+        }
     };
     let (from, to) = (Bytes(growth.from as u64), Bytes(growth.to as u64));
-    let finding = finding(Tab::Gc, format!("{what} grew from {from} to {to} in {}", growth.time()), why, "its history");
-    Some((growth.to / growth.from.max(1.0) / thresholds.heap_growth(), Finding { live: HEAP_ADVICE, ..finding }))
+    let finding = finding(Tab::Gc, format!("{what} {from} to {to} in {}", growth.time()), why, "its history");
+    Some((growth.to / growth.from.max(1.0) / thresholds.heap_growth(), Finding { briefly, live: HEAP_ADVICE, ..finding }))
 }
 
 /// Returns the time of the latest counter values.
@@ -167,7 +172,7 @@ mod tests {
             counters.full_collections = collections.iter().map(full).collect();
             heap(&counters, &Thresholds::default()).filter(|(excess, _)| *excess > 1.0).map(|(_, finding)| finding.text)
         };
-        let grew = Some("heap after gen 2 GCs grew from 20.0 MB to 90.0 MB in 24 s".to_owned());
+        let grew = Some("gen 2 GCs leave more: 20.0 MB to 90.0 MB in 24 s".to_owned());
         assert_eq!(found(&[(36, 30), (24, 20), (18, 40), (12, 60), (6, 70), (0, 90)]), grew);
         assert_eq!(found(&[(24, 20), (18, 40), (12, 60), (6, 70), (6, 80), (0, 90)]), grew, "two in a second");
         assert_eq!(found(&[(40, 20), (34, 40), (28, 60), (22, 70), (16, 90)]), grew, "16 s ago");
@@ -188,7 +193,7 @@ mod tests {
             }
             heap(&counters, &Thresholds::default()).filter(|(excess, _)| *excess > 1.0).map(|(_, finding)| (finding.text, finding.why))
         };
-        let why = "possibly a leak, unless the next gen 2 GC frees it";
+        let why = "a leak or a cache, unless the next gen 2 GC frees it";
         assert_eq!(found(60, |second| 100e6 + second * 5e6), Some(("gen 2 and LOH grew from 100 MB to 400 MB in 60 s".to_owned(), why)));
         assert_eq!(found(50, |second| 100e6 + second * 5e6), None, "too short");
         assert_eq!(found(60, |second| 10e6 + second * 1e6), None, "by 60 MB");

@@ -177,7 +177,7 @@ impl HealthIssue {
                 let cpu = cpu?;
                 let others = cpu.others().map(|others| format!(" (others use {others:.1} CPUs)")).unwrap_or_default();
                 let text = format!("runnable threads wait for a CPU {} of the time{others}", Percent(cpu.wait_share()?));
-                let finding = finding(Tab::Slowdown, text, "all CPUs are in use by other threads", "");
+                let finding = finding(Tab::Slowdown, text, "other threads use the CPUs", "");
                 (cpu_wait_excess(&cpu, thresholds)?, Finding { live: CPU_ADVICE, ..finding })
             }
             Self::MemoryLimit => resources.memory_limit(thresholds)?,

@@ -17,6 +17,8 @@ const QUEUE_VALUES: usize = 3;
 const MIN_STARTED: f64 = 5.0;
 /// Factor over the duration of earlier requests from which requests take unusually long: those of long polling all last as long.
 const UNUSUAL: f64 = 1.5;
+/// Factor over the threshold if fewer requests have ended so far than are in progress: they may be the first of long polling.
+const FIRST_REQUESTS: f64 = 2.0;
 const SECOND: f64 = 1e9;
 
 /// Returns the finding for threads that have been waiting for a lock for long, with the ratio to the threshold. `waits` holds the durations of
@@ -79,15 +81,16 @@ pub(super) fn thread_pool(counters: &CountersSnapshot, thresholds: &Thresholds) 
 pub(super) fn requests(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, Finding)> {
     let client = |name| counters.find(HTTP_CLIENT_PROVIDER, name);
     let served = stalled_requests(hosting_counter(counters, "total-requests"), hosting_counter(counters, "current-requests"));
-    let served = served.filter(|(_, nanoseconds)| is_unusual(*nanoseconds, &counters.requests));
+    let served = served.filter(|stall| is_unusual(stall.nanoseconds, &counters.requests));
     let sent = stalled_requests(client("requests-started"), client("current-requests"));
-    let sent = sent.filter(|(_, nanoseconds)| is_unusual(*nanoseconds, &counters.sent_requests));
+    let sent = sent.filter(|stall| is_unusual(stall.nanoseconds, &counters.sent_requests));
     let found = [(served, "requests"), (sent, "outgoing requests")].into_iter().filter_map(|(found, what)| Some((found?, what)));
-    let ((running, nanoseconds), what) = found.max_by_key(|((_, nanoseconds), _)| *nanoseconds)?;
+    let (Stall { running, nanoseconds, are_first }, what) = found.max_by_key(|(stall, _)| stall.nanoseconds)?;
     let text = format!("{} {what} in progress, none ended for {}", Count(running as u64), Nanoseconds(nanoseconds));
     let finding = finding(Tab::Http, text, "possibly blocked, or long polling", "");
+    let factor = if are_first { FIRST_REQUESTS } else { 1.0 };
     Some((
-        nanoseconds as f64 / SECOND / thresholds.of(Threshold::RequestStall),
+        nanoseconds as f64 / SECOND / thresholds.of(Threshold::RequestStall) / factor,
         Finding { live: STACKS_ADVICE, has_duration: true, ..finding },
     ))
 }
@@ -98,16 +101,27 @@ fn is_unusual(nanoseconds: u64, intervals: &[RequestDurations]) -> bool {
     nanoseconds as f64 / SECOND > longest * UNUSUAL
 }
 
-/// Returns the number of requests in progress and for how many nanoseconds none has ended, if several have started in that time. `started` counts all
-/// requests so far, `current` those in progress.
-fn stalled_requests(started: Option<&CounterSnapshot>, current: Option<&CounterSnapshot>) -> Option<(f64, u64)> {
+/// Requests of which none ends.
+struct Stall {
+    /// Number of requests in progress.
+    running: f64,
+    /// Time since the latest one ended, in nanoseconds.
+    nanoseconds: u64,
+    /// Whether fewer requests have ended so far than are in progress.
+    are_first: bool,
+}
+
+/// Returns the requests in progress if none has ended although several have started in that time. `started` counts all requests so far, `current`
+/// those in progress.
+fn stalled_requests(started: Option<&CounterSnapshot>, current: Option<&CounterSnapshot>) -> Option<Stall> {
     let (started, current) = (&started?.history, &current?.history);
     let (running, all, now) = (current.last()?.1, started.last()?.1, current.last()?.0);
     // The two are read one after the other, so their difference may be off by requests that start in between; it never decreases for long.
     let is_stalled = |all_then: f64, then: f64| then > 0.0 && all_then - then >= all - running;
     let since = started.iter().rev().zip(current.iter().rev()).take_while(|((_, all_then), (_, then))| is_stalled(*all_then, *then));
     let ((_, all_then), (begin, _)) = since.last()?;
-    (running >= MIN_STARTED && all - all_then >= MIN_STARTED).then(|| (running, now.abs_diff(*begin)))
+    let is_stall = running >= MIN_STARTED && all - all_then >= MIN_STARTED;
+    is_stall.then(|| Stall { running, nanoseconds: now.abs_diff(*begin), are_first: all - running < running })
 }
 
 #[cfg(test)]
@@ -198,6 +212,9 @@ mod tests {
         assert_eq!(served(&stuck(25)).as_deref(), Some("28 requests in progress, none ended for 25 s"));
         assert_eq!(sent(&stuck(25)).as_deref(), Some("28 outgoing requests in progress, none ended for 25 s"));
         assert_eq!(served(&stuck(20)), None);
+        let first = |seconds: u32| -> Vec<_> { stuck(seconds).into_iter().map(|(all, current)| (all - 97.0, current)).collect() };
+        assert_eq!(served(&first(40)), None, "no request has ever ended: possibly long polling");
+        assert_eq!(served(&first(41)).as_deref(), Some("44 requests in progress, none ended for 41 s"));
         let mut one_ended = stuck(30);
         one_ended[20..].iter_mut().for_each(|(_, current)| *current -= 1.0);
         assert_eq!(served(&one_ended), None, "one ended after 20 s");

@@ -7,7 +7,7 @@ use super::{
     Cause, Evidence, GROWING_COLLECTIONS, MIN_BUSY_CORES, MIN_CPU_WAITERS, MIN_THROTTLED_SHARE, Slowdown, Source, Threshold, Thresholds,
     starved_share,
 };
-use crate::analysis::{Collection, Layer, OperationSnapshot, Origin, SampleCount, SampleFilter};
+use crate::analysis::{Layer, OperationSnapshot, Origin, SampleCount, SampleFilter, Snapshot};
 use crate::clr::payload::GcType;
 use crate::model::{Bytes, Count, CountRate, Counted, CpuUse, Nanoseconds, Percent, ThreadUse};
 
@@ -19,6 +19,11 @@ const MANAGED_DISPATCH_VERSION: u32 = 9;
 const LOGGING_SHARE: f64 = 0.3;
 /// Share of the time with a starved pool that counts as high.
 const STARVED_SHARE: f64 = 0.05;
+/// Maximum severity of a growing heap.
+const MAX_GROWTH_SEVERITY: f64 = 1.5;
+/// Factor over the longest time between two full collections, and part of the recorded time, after which the next one is overdue.
+const OVERDUE: u64 = 2;
+const GROWTH_PARTS: u64 = 4;
 /// Prefix of the names of threads that sample other threads and send events (.NET 6 and later).
 const RECORDING_THREADS: &str = ".NET EventPipe";
 /// Maximum severity of a cause that is not a problem in itself, whatever its share.
@@ -145,10 +150,12 @@ impl Evidence<'_> {
             text += if large * 2 > all { ": large objects are allocated all the time" } else { "" };
         }
         let mut severity = (share / self.thresholds.share(Threshold::GcTime)).max(full / self.thresholds.of(Threshold::Gen2Collections));
-        if let Some((from, to)) = growth(&gc.recent, self.thresholds) {
+        if let Some((from, to)) = growth(&self.analysis.snapshot, self.thresholds) {
             let induced = if gc.induced > 0 { " (some are induced)" } else { "" };
-            text = format!("The heap grew from {} to {}, possibly a leak: full GCs{induced} leave more. {text}", Bytes(from), Bytes(to));
-            severity = severity.max(to as f64 / from.max(1) as f64 / self.thresholds.heap_growth()).max(1.0);
+            let what = format!("The heap grew from {} to {}", Bytes(from), Bytes(to));
+            text = format!("{what}: full GCs{induced} leave more (leak or cache). {text}");
+            // A growing heap does not slow down the process yet: what does comes first.
+            severity = severity.max((to as f64 / from.max(1) as f64 / self.thresholds.heap_growth()).clamp(1.0, MAX_GROWTH_SEVERITY));
         }
         if let Some(wait) = gc.finalizer_wait.filter(|wait| wait.queued > 0) {
             let excess = wait.waiting_ns as f64 / 1e9 / self.thresholds.of(Threshold::FinalizerWait);
@@ -327,10 +334,19 @@ fn requests(which: &str, operation: &OperationSnapshot) -> String {
     format!("Requests {which}: {p95}{} of {} {failed}{unfinished}{most}", Count(operation.failed), Count(operation.started))
 }
 
-/// Returns the heap size in bytes after the first and the last full collection, if the heap grew from one to the next in most of them.
-fn growth(newest_first: &[Collection], thresholds: &Thresholds) -> Option<(u64, u64)> {
+/// Returns the heap size in bytes after the first and the last full collection, if the heap grew from one to the next in most of them, until the
+/// end of the recording: after a warm-up it does not.
+fn growth(snapshot: &Snapshot, thresholds: &Thresholds) -> Option<(u64, u64)> {
+    let newest_first = &snapshot.gc.recent;
     let full = newest_first.iter().rev().filter(|collection| collection.generation == 2 && collection.kind != GcType::FOREGROUND);
-    let sizes: Vec<u64> = full.filter_map(|collection| collection.heap_after).collect();
+    let full: Vec<_> = full.filter_map(|collection| Some((collection.end, collection.heap_after?))).collect();
+    let (sizes, ends): (Vec<u64>, Vec<i64>) = full.iter().map(|(end, size)| (*size, *end)).unzip();
+    // The next full collection is overdue: there has been no growth that would have caused it.
+    let longest = ends.windows(2).map(|pair| pair[0].abs_diff(pair[1])).max()?;
+    let since = snapshot.now.abs_diff(*ends.last()?);
+    if since > longest.saturating_mul(OVERDUE).max(snapshot.recorded_ns / GROWTH_PARTS) {
+        return None;
+    }
     let (&from, &to) = sizes.first().zip(sizes.last())?;
     let rising = sizes.windows(2).filter(|pair| pair[0] < pair[1]).count();
     let grows = sizes.len() >= GROWING_COLLECTIONS

@@ -20,9 +20,8 @@ impl Evidence<'_> {
     pub(super) fn locks(&self) -> Result<Found, String> {
         let locks = &self.analysis.snapshot.contention;
         self.measured(Source::Contention, locks.count > 0)?;
-        // Seen in NativeAOT of .NET 8.
-        if self.native_aot && locks.count == 0 {
-            return Err("NativeAOT reports no lock contention but its counter".to_owned());
+        if self.native_aot && locks.count == 0 && !Source::Contention.is_available_in_native_aot(self.runtime) {
+            return Err("NativeAOT before .NET 9 reports no lock contention but its counter".to_owned());
         }
         let stuck_threads = self.stuck_threads();
         let wait_ns = self.lock_wait_ns(&stuck_threads);

@@ -147,6 +147,10 @@ pub(super) fn warnings(canvas: &mut Canvas<'_>, state: &State, found: &[Finding]
 pub(super) fn draw_finding(canvas: &mut Canvas<'_>, state: &State, finding: &Finding, age: &str, style: Style, area: Rect) {
     let theme = canvas.theme;
     let mut advice = state.advice(finding);
+    // The key matters more than the duration.
+    let key = advice.first().map_or(0, |step| width(step.split(": ").next().unwrap_or_default()) + width(".  "));
+    let has_room = width(theme.sign(Sign::Trouble)) + 1 + width(&finding.text) + width(age) + key <= area.width;
+    let age = if has_room { age } else { "" };
     let start = [(theme.sign(Sign::Trouble), style), (" ", style), (finding.text.as_str(), style), (age, theme.dim)];
     let room = area.width.saturating_sub(start.iter().map(|(text, _)| width(text)).sum::<u16>() + width(".  "));
     let why = [(": ", theme.dim), (finding.why, theme.text)];
@@ -167,8 +171,14 @@ pub(super) fn draw_finding(canvas: &mut Canvas<'_>, state: &State, finding: &Fin
     {
         advice = vec![keys.to_owned()];
     }
+    let briefly = [(": ", theme.dim), (finding.briefly, theme.text)];
+    let has_briefly = !finding.briefly.is_empty() && width(": ") + width(finding.briefly) + needed(&advice) <= room;
     let advice = advice.join("; ");
-    let why = if has_why { &why[..] } else { &[] };
+    let why = match (has_why, has_briefly) {
+        (true, _) => &why[..],
+        (false, true) => &briefly,
+        (false, false) => &[],
+    };
     let end = if advice.is_empty() { "" } else { ".  " };
     canvas.pieces(area.x, area.y, area.width, &[&start[..], why, &[(end, theme.dim), (advice.as_str(), theme.accent)]].concat());
 }
