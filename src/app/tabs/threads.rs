@@ -209,7 +209,7 @@ pub(super) fn threads<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a,
         .column("TOP FRAME", 40, Fit::Name, top_frame_of)
         .shrinking_to(14)
         .growing_to(64)
-        .column("SAMPLED", 9, Fit::Right, |row| sample_age(row.top))
+        .column("SAMPLED", 9, Fit::Right, move |row| sample_age(row.top, look.has_ended()))
 }
 
 /// Returns the top frame of a thread; the row for all threads has none.
@@ -221,10 +221,15 @@ pub(super) fn top_frame(top: Option<TopFrame<'_>>) -> Cell {
     top.map_or(Cell::Unknown, |frame| Cell::new(frame.name, if frame.is_current() { Role::Text } else { Role::Dim }))
 }
 
-/// Returns the age of the top frame.
-pub(super) fn sample_age(top: Option<TopFrame<'_>>) -> Cell {
+/// Returns the age of the top frame: at present, or at the end of a recording that has ended.
+pub(super) fn sample_age(top: Option<TopFrame<'_>>, has_ended: bool) -> Cell {
     let Some(frame) = top else { return Cell::EMPTY };
-    let text = if frame.is_current() { "now".to_owned() } else { format!("{} ago", Stopwatch(frame.age)) };
+    let text = match (frame.is_current(), has_ended) {
+        (true, true) => "at end".to_owned(),
+        (true, false) => "now".to_owned(),
+        (false, true) => format!("-{}", Stopwatch(frame.age)),
+        (false, false) => format!("{} ago", Stopwatch(frame.age)),
+    };
     Cell::Number(frame.age.as_secs_f64(), text.into(), Role::Dim)
 }
 
@@ -269,7 +274,7 @@ fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a, ThreadRow<
         .column("TOP FRAME", 0, Fit::Name, top_frame_of)
         .column_if(has_usage, "CPU", 7, Fit::Right, |row| Cell::known(row.usage.map(|usage| nanoseconds(usage.cpu)), Role::Bytes))
         .column_if(has_usage && is_live, "STATE", 9, Fit::Left, |row| row.usage.map_or(Cell::EMPTY, state_of))
-        .column("SAMPLED", 9, Fit::Right, |row| sample_age(row.top))
+        .column("SAMPLED", 9, Fit::Right, move |row| sample_age(row.top, look.has_ended()))
         .column("", 12, Fit::Left, move |row| match row.thread {
             Some(_) => {
                 let SampleCount { running_ns, waiting_ns, .. } = row.samples;
