@@ -35,9 +35,14 @@ fn row(self) -> (&'static str, &'static str, (&'static str, u64, u32));
 }
 
 impl Source {
-    /// Returns whether NativeAOT applications provide this source.
-    pub fn is_available_in_native_aot(self) -> bool {
-        !matches!(self, Self::Samples | Self::Compilation | Self::Assemblies)
+    /// Returns whether NativeAOT applications provide this source. `runtime`: the major version, if known.
+    pub fn is_available_in_native_aot(self, runtime: Option<u32>) -> bool {
+        match self {
+            Self::Samples | Self::Compilation | Self::Assemblies => false,
+            // Before, lock contention was only counted, and allocations only as a rate (dotnet/runtime issue 103198; seen on .NET 8).
+            Self::Contention | Self::Allocations => runtime.is_none_or(|major| major >= 9),
+            _ => true,
+        }
     }
 
     /// Returns the name of the events.

@@ -4,7 +4,7 @@ use crate::app::details::Answer;
 use crate::app::dialog::{Change, Form, Overlay, Pick, Subject};
 use crate::app::list::Row;
 use crate::app::toast::Level;
-use crate::app::{RowKind, Shape, State, TrackedRecording};
+use crate::app::{RowKind, Shape, State, Tab, TrackedRecording};
 use crate::ipc::CommandCode;
 use crate::model::{Contact, FileKind, NativeAotGap, Process, RunState};
 
@@ -115,7 +115,10 @@ pub(super) fn heap(state: &State) -> Status {
         if state.heaps.of(process.key).is_some_and(|heap| heap.walking.is_some()) {
             return None;
         }
-        let aot = process.native_aot.then(|| refused(native_aot(process, NativeAotGap::Heap)));
+        let aot = process.native_aot.then(|| {
+            let sizes = Tab::Gc.key(RowKind::Process);
+            refused(format!("{}: a NativeAOT program has no heap walk; GC ({sizes}) shows the sizes of its heap.", process.name))
+        });
         aot.or_else(|| suspended(process, "it has no heap yet. Resume it first.")).or_else(|| busy(state, process))
     })
 }

@@ -15,6 +15,7 @@ use crate::app::state::State;
 use crate::app::tabs::Tab;
 use crate::app::top_frames::TopFrame;
 use crate::diagnosis::Source;
+use crate::ipc::RuntimeVersion;
 use crate::model::{Bytes, Count, CountRate, Percent, Process, ThreadUse};
 
 /// Shows a process that is not being recorded; `None` if it cannot be attached to.
@@ -56,7 +57,7 @@ fn heading(state: &State, tab: Tab, live: &Live, is_watched: bool) -> Line {
     vec![
         (from, role),
         ("   Enter ".to_owned(), Role::Accent),
-        (format!("records {} ({})", live.recording_adds, state.profiles_of_tab(tab).join(" + ")), Role::Dim),
+        (format!("records {} ({})", state.recording_adds(tab, live), state.profiles_of_tab(tab).join(" + ")), Role::Dim),
     ]
 }
 
@@ -68,6 +69,14 @@ pub(super) fn value(counters: Option<&CountersSnapshot>, name: &str) -> Option<f
 /// Returns the rate of a monotonic counter; `None` for the first interval, see [`rates`].
 pub(super) fn rate(counter: &CounterSnapshot) -> Option<f64> {
     counter.rate.filter(|_| counter.history.len() > 1)
+}
+
+/// Returns the mean change of a monotonic counter per minute, over its latest minute; see [`rates`]. Collections are often seconds apart.
+fn per_minute(counter: &CounterSnapshot) -> Option<f64> {
+    const VALUES: usize = 60;
+    let rates = rates(counter);
+    let latest = &rates[rates.len().saturating_sub(VALUES)..];
+    (counter.history.len() > 1).then(|| latest.iter().map(|(_, rate)| rate).sum::<f64>() * 60.0 / latest.len() as f64)
 }
 
 /// Shows the heap by generation.
@@ -91,7 +100,12 @@ pub(super) fn gc<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -
             Some(bytes) if has_collected => Cell::new(Bytes(bytes as u64), Role::Strong),
             _ => Cell::Unknown,
         })
-        .column("COLLECTIONS", 11, Fit::Right, |(_, _, count)| Cell::known(count.and_then(|count| count.rate).map(CountRate), Role::Events))
+        .column("COLLECTIONS", 11, Fit::Right, |(_, _, count)| {
+            count.and_then(per_minute).map_or(Cell::EMPTY, |mean| {
+                let digits = usize::from(mean < 9.95);
+                Cell::Number(mean, format!("{mean:.digits$}/min").into(), Role::Events)
+            })
+        })
         .column("HISTORY", 0, Fit::Right, move |(_, size, _)| Cell::Bars(sizes(size), Role::Bytes));
     let mut figures = Vec::new();
     let megabytes = |name| of(name).and_then(|counter| counter.value).map(|mb| Bytes((mb * 1e6) as u64));
@@ -159,6 +173,7 @@ type ThreadWithFrame<'a> = (LiveThread<'a>, Option<TopFrame<'a>>);
 pub(super) fn listed<'a>(state: &'a State, rows: Vec<LiveThread<'a>>) -> Table<'a, ThreadWithFrame<'a>> {
     let tops = state.top_frames();
     let rows = rows.into_iter().map(|row| (row, tops.get(&ThreadId::of(row.thread.thread)).copied())).collect();
+    let never_has_frames = tops.is_empty() && state.selected().is_some_and(|row| lacks(&row.process, Source::Samples));
     Table::new(rows, |(row, _): &ThreadWithFrame<'_>| row.thread.thread.to_string())
         .column("CPU%", 6, Fit::Right, |(row, _)| {
             let role = if row.cpu.is_some_and(|share| share >= 0.005) { Role::Strong } else { Role::Dim };
@@ -170,26 +185,49 @@ pub(super) fn listed<'a>(state: &'a State, rows: Vec<LiveThread<'a>>) -> Table<'
         .column("NAME", 16, Fit::Left, |(row, _)| Cell::new(&row.thread.name, Role::Text))
         .shrinking_to(10)
         .growing_to(32)
-        .column("TOP FRAME", 0, Fit::Name, |(_, top)| top_frame(*top))
-        .column_if(!tops.is_empty(), "SAMPLED", 9, Fit::Right, |(_, top)| sample_age(*top))
+        .column_if(!never_has_frames, "TOP FRAME", 0, Fit::Name, |(_, top)| top_frame(*top))
+        .column_if(!tops.is_empty(), "SAMPLED", 9, Fit::Right, |(_, top)| sample_age(*top, false))
 }
 
 impl State {
     /// Returns the profiles that record the content of a tab.
     pub fn profiles_of_tab(&self, tab: Tab) -> Vec<String> {
-        let mut profiles: Vec<_> = tab.sources().iter().map(|source| source.profile().to_owned()).collect();
+        let mut profiles: Vec<_> = self.sources_of(tab).map(|source| source.profile().to_owned()).collect();
         profiles.dedup();
         profiles
+    }
+
+    /// Returns the sources of a tab that the selected process provides.
+    fn sources_of(&self, tab: Tab) -> impl Iterator<Item = Source> + '_ {
+        let process = self.selected().map(|row| &row.process);
+        tab.sources().iter().filter_map(move |source| match source {
+            source if !process.is_some_and(|process| lacks(process, *source)) => Some(*source),
+            // The profile for allocations records collections as well.
+            Source::Allocations => Some(Source::Collections),
+            _ => None,
+        })
+    }
+
+    /// Returns what a recording adds to a tab: as it describes itself, or the events that it can have if some are missing.
+    fn recording_adds(&self, tab: Tab, live: &Live) -> String {
+        let provided: Vec<_> = self.sources_of(tab).collect();
+        if provided == tab.sources() {
+            return live.recording_adds.to_owned();
+        }
+        provided.into_iter().map(Source::events).collect::<Vec<_>>().join(", ")
     }
 
     /// Returns why a tab has no content if the selected process is a NativeAOT program that never has any.
     pub(in crate::app) fn native_aot_reason(&self, tab: Tab) -> Option<String> {
         let row = self.selected().filter(|row| row.process.native_aot)?;
-        // The kernel samples NativeAOT programs as well.
-        let lacks = |source: &Source| *source != Source::Samples && !source.is_available_in_native_aot();
-        let lacks_all = !tab.sources().is_empty() && tab.sources().iter().all(lacks);
+        let lacks_all = !tab.sources().is_empty() && self.sources_of(tab).next().is_none();
         lacks_all.then(|| native_aot_without_jit(&row.process))
     }
+}
+
+/// Returns whether a process never provides a source.
+pub(super) fn lacks(process: &Process, source: Source) -> bool {
+    process.native_aot && !source.is_available_in_native_aot(process.runtime.as_ref().map(RuntimeVersion::major))
 }
 
 /// Returns the reason why there is nothing to show about compilation and assemblies.
@@ -197,10 +235,37 @@ pub(super) fn native_aot_without_jit(process: &Process) -> String {
     format!("{}: a NativeAOT program compiles no methods and loads no assemblies.", process.name)
 }
 
+/// Returns the reason why there are no allocations by type.
+pub(super) fn native_aot_without_allocations(process: &Process) -> String {
+    format!("{}: NativeAOT before .NET 9 does not report allocated types.", process.name)
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::app::test_app::{TestApp, process};
     use crate::app::{AutoWatch, Msg};
+
+    #[test]
+    fn native_aot_program_is_offered_only_the_recordings_it_can_have() {
+        for (version, tab, expected) in [
+            ("8.0.33", ":Threads⏎", "Enter records thread pool events (threadpool)"),
+            ("9.0.7", ":Threads⏎", "Enter records locks, thread pool (contention + threadpool)"),
+            ("8.0.33", ":GC⏎", "Enter records collections (dotnet-common)"),
+            ("9.0.7", ":GC⏎", "Enter records pauses and allocated types (gc-verbose)"),
+            ("8.0.33", ":Exceptions⏎", "Enter records types, messages and stacks (exceptions)"),
+        ] {
+            let mut app = TestApp::new(120, 40);
+            app.state.options.watch = AutoWatch::Never;
+            let process = Process { native_aot: true, runtime: Some(RuntimeVersion::new(version)), ..process(7, "Shop") };
+            app.send(Msg::Processes(vec![process]));
+            app.press("⏎");
+            app.press(tab);
+            let screen = crate::ui::tests::screen(&app.state);
+            assert!(screen.contains(expected), "{version} {tab}: {screen}");
+            assert!(!screen.contains("TOP FRAME"), "{version} {tab}: {screen}");
+        }
+    }
 
     #[test]
     fn native_aot_program_has_no_content_to_record_in_some_tabs() {

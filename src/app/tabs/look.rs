@@ -1,7 +1,7 @@
 //! The common input of the tabs of a recording.
 
 use super::cell::Cell;
-use super::live::native_aot_without_jit;
+use super::live::{lacks, native_aot_without_allocations, native_aot_without_jit};
 use super::view::{Chart, Figure, Line, Role};
 use crate::analysis::{CountersSnapshot, Counts, KernelSamples, SampleFilter, Timeline};
 use crate::app::action::{Action, native_aot};
@@ -122,10 +122,14 @@ impl<'a> Look<'a> {
     /// The stream does not contain the enabled keywords, so for files and for manually entered providers the two cases cannot be
     /// distinguished.
     pub fn missing(&self, source: Source) -> (String, Role) {
-        let native = self.state.selected().map(|row| &row.process).filter(|process| process.native_aot);
-        if let Some(process) = native.filter(|_| !source.is_available_in_native_aot()) {
+        if let Some(process) = self.state.selected().map(|row| &row.process).filter(|process| lacks(process, source)) {
             let text = match source {
+                Source::Contention => {
+                    let counter = "monitor-lock-contention-count";
+                    format!("{}: NativeAOT before .NET 9 only counts lock contention: counter {counter}.", process.name)
+                }
                 Source::Samples => native_aot(process, NativeAotGap::Samples),
+                Source::Allocations => native_aot_without_allocations(process),
                 _ => native_aot_without_jit(process),
             };
             return (text, Role::Dim);
@@ -142,10 +146,6 @@ impl<'a> Look<'a> {
                 let key = self.state.key(Action::Profiles);
                 (format!("Not in this recording: {key}, then profile {profile}, records it."), Role::Warning)
             }
-            // Seen in NativeAOT of .NET 8.
-            Some(true) if native.is_some() && source == Source::Contention => {
-                (format!("No {events} {so_far}: NativeAOT may only count it, see counter monitor-lock-contention-count."), Role::Dim)
-            }
             Some(true) => (format!("No {events} {so_far}."), Role::Dim),
             None => (format!("No {events} {so_far}: none occurred, or they were not recorded (profile {profile} does)."), Role::Dim),
         }
@@ -157,6 +157,7 @@ mod tests {
     use super::*;
     use crate::app::Msg;
     use crate::app::test_app::{TestApp, recording, sample_processes};
+    use crate::ipc::RuntimeVersion;
     use crate::model::{Phase, Recording};
     use crate::ui::tests::analysis::{empty, scripted};
 
@@ -174,16 +175,20 @@ mod tests {
     }
 
     #[test]
-    fn native_aot_may_only_count_lock_contention() {
-        let counts = ": NativeAOT may only count it, see counter monitor-lock-contention-count.";
-        for (native_aot, source, expected) in [
-            (false, Source::Contention, "No lock contention so far.".to_owned()),
-            (true, Source::Contention, format!("No lock contention so far{counts}")),
-            (true, Source::Exceptions, "No exceptions so far.".to_owned()),
+    fn native_aot_only_counts_lock_contention_before_9() {
+        let counts = "OrderService: NativeAOT before .NET 9 only counts lock contention: counter monitor-lock-contention-count.";
+        for (native_aot, version, source, expected) in [
+            (false, "8.0.33", Source::Contention, "No lock contention so far."),
+            (true, "8.0.33", Source::Contention, counts),
+            (true, "9.0.7", Source::Contention, "No lock contention so far."),
+            (true, "8.0.33", Source::Exceptions, "No exceptions so far."),
         ] {
             let mut app = TestApp::populated(120, 40);
             let mut processes = sample_processes();
-            processes.iter_mut().for_each(|process| process.native_aot = native_aot);
+            for process in &mut processes {
+                process.native_aot = native_aot;
+                process.runtime = Some(RuntimeVersion::new(version));
+            }
             app.send(Msg::Processes(processes));
             app.press("t");
             app.report(Recording { analysis: Some(empty()), ..recording(1, 42, Phase::Recording) });
