@@ -10,9 +10,14 @@ use crate::trace;
 /// Starts the web server, and returns its URL.
 pub(crate) fn serve(runtime: &Runtime) -> (Program, String) {
     let server = runtime.program("web").start();
-    let url =
-        std::iter::from_fn(|| Some(server.line())).find_map(|line| line.split_once("listening on: ").map(|(_, url)| url.trim().to_owned()));
+    let url = std::iter::from_fn(|| Some(server.line())).find_map(|line| url_in(&format!("{line}\n")));
     (server, url.unwrap())
+}
+
+/// Returns the URL of the web server in its output.
+pub(crate) fn url_in(output: &str) -> Option<String> {
+    let (url, _) = output.split_once("listening on: ")?.1.split_once('\n')?;
+    Some(url.trim().to_owned())
 }
 
 /// Each scope of a log is an activity within the request.

@@ -256,6 +256,13 @@ impl LimitedGroup {
         Self::new(name, ("memory", "memory.limit_in_bytes", bytes)).or_else(|| Self::new(name, ("", "memory.max", bytes)))
     }
 
+    /// Creates a group with this number of writes per second to a device.
+    pub(crate) fn disk_writes(name: &str, device: u64, writes: u32) -> Option<Self> {
+        let device = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
+        Self::new(name, ("blkio", "blkio.throttle.write_iops_device", &format!("{device} {writes}")))
+            .or_else(|| Self::new(name, ("", "io.max", &format!("{device} wiops={writes}"))))
+    }
+
     fn new(name: &str, (controller, file, limit): (&str, &str, &str)) -> Option<Self> {
         let folder = Path::new("/sys/fs/cgroup").join(controller).join(format!("dn-top-test-{name}-{}", std::process::id()));
         fs::create_dir(&folder).ok()?;

@@ -1,13 +1,17 @@
 //! Findings on the first screen: their causes are made in real programs.
 
+use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::time::Instant;
 
+use rustix::fs::OFlags;
 use tempfile::TempDir;
 
-use crate::requests::serve;
+use crate::requests::{serve, url_in};
+use crate::slowdown::LimitedGroup;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::ENTER;
-use crate::support::{Invocation, TIMEOUT, folder};
+use crate::support::{Invocation, TIMEOUT, folder, poll};
 use crate::watched_screen::dashboard;
 
 /// The first screen shows the cause, without a key press.
@@ -51,6 +55,32 @@ fn assert_on_overview(runtime: &Runtime, command: &str, finding: &str) {
     screen.quit();
 }
 
+/// The server writes each line of its log synchronously, to a disk that is made slow.
+#[test]
+fn overview_shows_slow_disk() {
+    runtimes::each(runtimes::before(10, runtimes::since(9, runtimes::with("web"))), |runtime| {
+        let place = folder();
+        let path = place.path().join("log");
+        let log = File::options().write(true).create_new(true).custom_flags(OFlags::SYNC.bits() as i32).open(&path).unwrap();
+        let device = log.metadata().unwrap().dev();
+        let Some(group) = LimitedGroup::disk_writes(&format!("disk-{}", runtime.version), device, 20) else {
+            return runtimes::skip("no control group with a disk limit can be made here");
+        };
+        let server = runtime.program("web").stdout(log).start();
+        let url = poll(TIMEOUT, || url_in(&fs::read_to_string(&path).unwrap())).unwrap();
+        group.add(&server);
+        let mut client = runtime.program("fetch").start();
+        client.command(&format!("get 1 {url}/log/3600000"));
+        let began = Instant::now();
+        let mut screen = dashboard(&server, &[], 120, 40);
+        let shown = screen.wait_for(" wait for a disk");
+        let line = shown.lines().find(|line| line.contains(" wait for a disk")).unwrap_or_default();
+        eprintln!("{runtime}: {:.1} s, no key: {}", began.elapsed().as_secs_f64(), line.trim_matches(['│', ' ', '┃']));
+        assert!(line.contains("│ ! "), "{line}");
+        screen.quit();
+    });
+}
+
 /// A wait that began before the watch has no event.
 #[test]
 fn overview_shows_long_lock_wait() {
@@ -67,8 +97,8 @@ fn overview_shows_long_lock_wait() {
 /// On a busy machine, a thread that is always running uses little of a core: here that suffices for a finding, and waiting for CPU is no finding.
 fn config_for_busy_machine() -> TempDir {
     let home = folder();
-    std::fs::create_dir(home.path().join("dn-top")).unwrap();
-    std::fs::write(home.path().join("dn-top/config.toml"), "[thresholds]\ncpu-wait = 100.0\ncpu = 5.0\n").unwrap();
+    fs::create_dir(home.path().join("dn-top")).unwrap();
+    fs::write(home.path().join("dn-top/config.toml"), "[thresholds]\ncpu-wait = 100.0\ncpu = 5.0\n").unwrap();
     home
 }
 

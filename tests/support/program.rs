@@ -20,12 +20,13 @@ use super::{TIMEOUT, folder, poll, send};
 pub(crate) struct Launch {
     words: Vec<PathBuf>,
     env: Vec<(String, PathBuf)>,
+    stdout: Option<fs::File>,
     contained: bool,
 }
 
 impl Launch {
     pub(crate) fn new(program: &Path) -> Self {
-        Self { words: vec![program.to_owned()], env: Vec::new(), contained: false }
+        Self { words: vec![program.to_owned()], env: Vec::new(), stdout: None, contained: false }
     }
 
     pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
@@ -35,6 +36,12 @@ impl Launch {
 
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.env.push((name.to_owned(), value.as_ref().into()));
+        self
+    }
+
+    /// Its output is written to a file instead of being read with [`Program::line`].
+    pub(crate) fn stdout(mut self, file: fs::File) -> Self {
+        self.stdout = Some(file);
         self
     }
 
@@ -80,7 +87,7 @@ impl Launch {
             .envs(self.env)
             .current_dir(folder.path())
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
+            .stdout(self.stdout.map_or_else(Stdio::piped, Stdio::from))
             .stderr(fs::File::create(folder.path().join("stderr")).unwrap())
             .process_group(0)
             .spawn()
@@ -88,8 +95,9 @@ impl Launch {
         // `env` becomes the program and keeps its PID; `unshare` stays, and the program is its child.
         let pid = if self.contained { poll(TIMEOUT, || only_child(child.id())).unwrap() } else { child.id() };
         let (said, lines) = mpsc::channel();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| said.send(line)));
+        if let Some(stdout) = child.stdout.take().map(BufReader::new) {
+            std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| said.send(line)));
+        }
         Program { stdin: child.stdin.take(), child, pid, contained: self.contained, lines, folder }
     }
 }

@@ -212,15 +212,17 @@ mod tests {
         let (_, finding) = health_issues(&counters, None, &ResourceHistory::default(), &Thresholds::default()).remove(0);
         let whole = format!("! 300/s exceptions: {}.  t, then Enter, 5: types and stacks", finding.why);
         let all = width(&whole);
-        for (room, expected) in [
-            (all, whole.as_str()),
-            (all - 1, "! 300/s exceptions.  t, then Enter, 5: types and stacks"),
-            (55, "! 300/s exceptions.  t, then Enter, 5: types and stacks"),
-            (54, "! 300/s exceptions.  t, then Enter, 5"),
+        for (room, age, expected) in [
+            (all, "", whole.as_str()),
+            (all - 1, "", "! 300/s exceptions.  t, then Enter, 5: types and stacks"),
+            (55, "", "! 300/s exceptions.  t, then Enter, 5: types and stacks"),
+            (54, "", "! 300/s exceptions.  t, then Enter, 5"),
+            (45, " for 12s", "! 300/s exceptions for 12s.  t, then Enter, 5"),
+            (44, " for 12s", "! 300/s exceptions.  t, then Enter, 5"),
         ] {
             let area = Rect::new(0, 0, room, 1);
             let mut buffer = Buffer::empty(area);
-            draw_finding(&mut Canvas::new(&mut buffer, &Theme::dark()), &app.state, &finding, "", Style::new(), area);
+            draw_finding(&mut Canvas::new(&mut buffer, &Theme::dark()), &app.state, &finding, age, Style::new(), area);
             let line: String = buffer.content().iter().map(ratatui::buffer::Cell::symbol).collect();
             assert_eq!(line.trim_end(), expected);
         }
