@@ -102,7 +102,7 @@ pub(super) fn gc<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -
         })
         .column("COLLECTIONS", 11, Fit::Right, |(_, _, count)| {
             count.and_then(per_minute).map_or(Cell::EMPTY, |mean| {
-                let digits = usize::from(mean < 9.95);
+                let digits = usize::from(mean > 0.0 && mean < 9.95);
                 Cell::Number(mean, format!("{mean:.digits$}/min").into(), Role::Events)
             })
         })
