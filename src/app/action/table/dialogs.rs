@@ -43,7 +43,9 @@ pub(super) const ENTRIES: &[Entry] = &[
     dialogs(Action::PreviousField, &[BACK_TAB, UP], "previous", "Previous field.", FIELDS, InForm(|form| form.step(Previous))),
     dialogs(Action::Left, &[LEFT, char('h')], "change", "Previous option or button.", FORM, InForm(|form| form.change(Previous))),
     dialogs(Action::Right, &[RIGHT, char('l')], "change", "Next option or button.", FORM, InForm(|form| form.change(Next))),
-    dialogs(Action::Yes, &[char('y')], "yes", "Confirm. Changes to a process also need Enter.", FORM, Emit(overlays::confirm)).hint(80),
+    dialogs(Action::Yes, &[char('y')], "yes", "Confirm. Changes to a process also need Enter.", FORM, Emit(overlays::confirm))
+        .hint(80)
+        .label_now(|state| if state.form().is_some_and(Form::is_dangerous) { "go to yes" } else { "yes" }),
     dialogs(
         Action::Start,
         &[Key::CtrlEnter],
