@@ -67,6 +67,11 @@ impl Toasts {
         self.all.iter().rev()
     }
 
+    /// Dismisses a message that is outdated.
+    pub(super) fn dismiss_text(&mut self, text: &str) {
+        self.all.iter_mut().filter(|toast| toast.text.as_str() == text).for_each(|toast| toast.seen = true);
+    }
+
     /// Dismisses all shown messages.
     pub(super) fn dismiss(&mut self, now: Duration) {
         self.all.iter_mut().filter(|toast| toast.is_shown(now)).for_each(|toast| toast.seen = true);

@@ -1,5 +1,6 @@
 //! Replies and reports from the runner: processes, answers, recordings.
 
+use super::submit;
 use crate::app::dialog::Subject;
 use crate::app::recordings::RecordingChange;
 use crate::app::toast::Level;
@@ -191,6 +192,8 @@ pub(super) fn job_done(state: &mut State, ticket: Ticket, result: Result<JobResu
         }
         None => return,
     };
+    let begun = submit::beginning(&job.subject, &job.kind);
+    state.toasts.dismiss_text(&begun);
     state.notify(level, text);
 }
 

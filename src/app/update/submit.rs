@@ -102,10 +102,15 @@ fn without_process(name: &str) -> Subject {
     Subject { key: ProcessKey { pid: 0, started: 0 }, name: name.into() }
 }
 
+/// Returns the message that a job has begun.
+pub(super) fn beginning(subject: &Subject, kind: &JobKind) -> String {
+    format!("{subject}: {} …", kind.title())
+}
+
 /// Adds a job to the action log.
 pub(super) fn begin(state: &mut State, subject: Subject, kind: JobKind) -> Ticket {
     let ticket = state.next_ticket();
-    state.notify(Level::Info, format!("{subject}: {} …", kind.title()));
+    state.notify(Level::Info, beginning(&subject, &kind));
     state.jobs.begin(Job { ticket, subject, kind, began: state.now.elapsed, ended: None, output_lines: Arc::default(), percent: None });
     ticket
 }

@@ -43,7 +43,10 @@ fn running_recording_can_be_exported() {
     assert!(answers(&app).contains(&"in progress: 45 %".to_owned()), "{:?}", answers(&app));
     assert!(app.state.jobs.running(key).is_none() && app.state.jobs.active() == 0);
     let done = JobResult { files: vec![destination.clone().into()], bytes: Some(1_000_000), note: None };
+    let begun = |app: &TestApp| app.state.toasts.shown(app.state.now.elapsed).any(|toast| toast.text.as_str().ends_with(" …"));
+    assert!(begun(&app));
     app.send(Msg::JobDone { ticket, result: Ok(done) });
+    assert!(!begun(&app), "it is over");
     assert!(app.last_toast().contains("export done: ") && app.last_toast().contains(&destination), "{:?}", app.toast_texts());
     app.send(Msg::JobProgress { ticket, percent: 50 });
     assert!(answers(&app).iter().any(|answer| answer.starts_with("done, ")), "what is over stays over");
