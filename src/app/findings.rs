@@ -1,6 +1,6 @@
 //! Findings in a recording: the observation, why it matters, and which key shows more.
 
-use super::action::Action;
+use super::action::{Action, Status};
 use super::effect::Effect;
 use super::growth::{HEAP_GROWTH_BRIEFLY, HEAP_GROWTH_REASON, recorded_growth};
 use super::pane::Focus;
@@ -9,7 +9,7 @@ use super::state::State;
 use super::tabs::Tab;
 use super::update::keys;
 use crate::analysis::Snapshot;
-use crate::diagnosis::{Threshold, Thresholds, starved_share};
+use crate::diagnosis::{Source, Threshold, Thresholds, starved_share};
 use crate::model::{Bytes, CountRate, Counted, Nanoseconds, Percent};
 
 /// Factor over the usual exception rate, and minimum exceptions per second.
@@ -155,7 +155,7 @@ impl Finding {
 impl State {
     /// Opens the details of a finding.
     pub(super) fn open_finding(&mut self, finding: &Finding) -> Vec<Effect> {
-        let action = finding.action();
+        let action = finding.action().filter(|_| self.live_advice(finding).is_some());
         let effects = action.map_or_else(Vec::new, |action| keys::perform(self, action, None));
         self.tab = match action {
             Some(Action::WalkHeap) => Tab::Heap,
@@ -183,11 +183,18 @@ impl State {
         if let Some((action, shows)) = finding.further {
             steps.push(format!("{enter}{} and {}{shows}", Tab::Methods.key(self.row_kind()), self.key(action)));
         }
-        if let Some((action, shows)) = finding.live.filter(|_| !self.shows_files()) {
+        if let Some((action, shows)) = self.live_advice(finding) {
             let at = if finding.action().is_some() { 0 } else { steps.len() };
             steps.insert(at, format!("{}{shows}", self.key(action)));
         }
         steps
+    }
+
+    /// Returns the advice for a running process, unless it is known that the process cannot follow it, such as a NativeAOT program.
+    fn live_advice(&self, finding: &Finding) -> Option<KeyAdvice> {
+        let advice @ (action, _) = finding.live.filter(|_| !self.shows_files())?;
+        let lacks = Some(advice) == ALLOCATIONS_ADVICE && self.gap(Source::Allocations).is_some();
+        (!lacks && !matches!(action.status(self), Status::Refused(_))).then_some(advice)
     }
 }
 

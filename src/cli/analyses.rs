@@ -273,6 +273,7 @@ fn take<T>(all: &[T], most: usize, row: impl Fn(&T) -> Vec<Field>) -> Vec<Vec<Fi
 pub(super) async fn run(host: &Host, request: &Request<'_>) -> Result<Exit, Failure> {
     let Request { analysis, arguments, .. } = *request;
     let file = recording(&arguments.source, arguments.range)?;
+    let mut gap = None;
     let (live, complete, exit) = match (file, request.follow) {
         (Some(path), _) => {
             request.check_file()?;
@@ -285,6 +286,7 @@ pub(super) async fn run(host: &Host, request: &Request<'_>) -> Result<Exit, Fail
             let observation = Observation::start_into(client, &config, request.filtered(Live::default()));
             let (observed, exit) = observe(&process, arguments.duration.unwrap_or(DEFAULT_DURATION), observation).await?;
             let complete = observed.is_complete();
+            gap = analysis.native_aot_gap(&process);
             (observed.live, complete, exit)
         }
     };
@@ -307,7 +309,7 @@ pub(super) async fn run(host: &Host, request: &Request<'_>) -> Result<Exit, Fail
                 print::message(format_args!("{}: the range contains no such events", file.display()))
             }
             (Some(_), Some(_)) => {}
-            (None, _) => print::message("no such events were recorded"),
+            (None, _) => print::message(gap.unwrap_or("no such events were recorded")),
         }
     }
     Document::new(&snapshot, complete, found).print(&arguments.output, Found::write_text)?;

@@ -20,8 +20,8 @@ impl Evidence<'_> {
     pub(super) fn locks(&self) -> Result<Found, String> {
         let locks = &self.analysis.snapshot.contention;
         self.measured(Source::Contention, locks.count > 0)?;
-        if self.native_aot && locks.count == 0 && !Source::Contention.is_available_in_native_aot(self.runtime) {
-            return Err("NativeAOT before .NET 9 reports no lock contention but its counter".to_owned());
+        if let Some(gap) = Source::Contention.native_aot_gap(self.runtime).filter(|_| self.native_aot && locks.count == 0) {
+            return Err(gap.to_owned());
         }
         let stuck_threads = self.stuck_threads();
         let wait_ns = self.lock_wait_ns(&stuck_threads);

@@ -35,13 +35,20 @@ fn row(self) -> (&'static str, &'static str, (&'static str, u64, u32));
 }
 
 impl Source {
-    /// Returns whether NativeAOT applications provide this source. `runtime`: the major version, if known.
-    pub fn is_available_in_native_aot(self, runtime: Option<u32>) -> bool {
+    /// Returns why NativeAOT programs do not provide this source, as a sentence without a period; `None` if they do. `runtime`: the major version,
+    /// if known.
+    pub fn native_aot_gap(self, runtime: Option<u32>) -> Option<&'static str> {
+        let is_old = runtime.is_some_and(|major| major < 9);
         match self {
-            Self::Samples | Self::Compilation | Self::Assemblies => false,
-            // Before, lock contention was only counted, and allocations only as a rate (dotnet/runtime issue 103198; seen on .NET 8).
-            Self::Contention | Self::Allocations => runtime.is_none_or(|major| major >= 9),
-            _ => true,
+            Self::Samples => Some("a NativeAOT program sends no samples of its threads"),
+            Self::Compilation | Self::Assemblies => Some("a NativeAOT program compiles no methods and loads no assemblies"),
+            // Seen on .NET 8.
+            Self::Contention if is_old => {
+                Some("NativeAOT before .NET 9 only counts lock contention: counter monitor-lock-contention-count")
+            }
+            // dotnet/runtime issue 103198.
+            Self::Allocations if is_old => Some("NativeAOT before .NET 9 does not report allocated types"),
+            _ => None,
         }
     }
 

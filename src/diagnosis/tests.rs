@@ -52,7 +52,7 @@ fn what_native_aot_does_not_report_is_not_measured() {
     let recorded = &["slow".to_owned()];
     for (native_aot, cause, expected) in [
         (false, Cause::Locks, "No lock contention."),
-        (true, Cause::Locks, "Not measured: NativeAOT before .NET 9 reports no lock contention but its counter."),
+        (true, Cause::Locks, "Not measured: NativeAOT before .NET 9 only counts lock contention: counter monitor-lock-contention-count."),
         (true, Cause::Waiting, "Not measured: NativeAOT does not sample threads."),
     ] {
         let runtime = Some(8);

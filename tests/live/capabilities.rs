@@ -143,6 +143,21 @@ fn native_aot_is_identified_and_supported_commands_work() {
     assert!(program.is_alive() && program.answers());
 }
 
+/// Locks are contended for and objects are allocated all the time, but the runtime does not report it.
+#[test]
+fn native_aot_without_events_is_not_reported_as_without_contention() {
+    let Some(aot) = runtimes::native_aot() else { return };
+    let program = aot.any().start();
+    for (command, words) in [
+        ("contention", "NativeAOT before .NET 9 only counts lock contention: counter monitor-lock-contention-count"),
+        ("allocations", "NativeAOT before .NET 9 does not report allocated types"),
+        ("jit", "a NativeAOT program compiles no methods"),
+    ] {
+        let found = run(&program, command, &["--duration", "2s"]);
+        assert!(found.code == 0 && found.stderr.contains(words), "{command}: {}", found.stderr);
+    }
+}
+
 /// The path of the library contains the version, unless an application brings its own.
 #[test]
 fn version_is_read_from_library_if_path_has_none() {

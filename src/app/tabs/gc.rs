@@ -3,7 +3,7 @@
 use super::allocations;
 use super::cell::{Cell, at};
 use super::list::{Fit, Rows, Table};
-use super::live::{self, lacks, native_aot_without_allocations};
+use super::live;
 use super::look::Look;
 use super::quantity::{bytes, nanoseconds};
 use super::registry::{Descriptor, Live, Recorded, Shows};
@@ -130,9 +130,8 @@ fn allocated<'a>(look: Look<'a>, gc: &'a GcSnapshot) -> Side<'a> {
             .column("TYPE", 10, Fit::Left, |cause| Cell::new(cause.kind.name(), Role::Dim))
             .finish();
         let key = look.state.key(Action::Profiles);
-        let aot = look.state.selected().map(|row| &row.process).filter(|process| lacks(process, Source::Allocations));
         let records = || format!("Profile {} ({key}) records allocations by type.", Source::Allocations.profile());
-        let note = aot.map_or_else(records, native_aot_without_allocations);
+        let note = look.state.gap(Source::Allocations).map_or_else(records, |gap| format!("{gap}."));
         return Side { text: vec![vec![(note, Role::Dim)]], wide: WIDE, below: false, ..Side::list(causes) };
     };
     let all = allocations.all();

@@ -16,7 +16,7 @@ use crate::app::tabs::Tab;
 use crate::app::top_frames::TopFrame;
 use crate::diagnosis::Source;
 use crate::ipc::RuntimeVersion;
-use crate::model::{Bytes, Count, CountRate, Percent, Process, ThreadUse};
+use crate::model::{Bytes, Count, CountRate, Percent, ThreadUse};
 
 /// Shows a process that is not being recorded; `None` if it cannot be attached to.
 pub(super) fn view<'a>(state: &'a State, tab: Tab, live: &Live) -> Option<View<'a>> {
@@ -173,7 +173,7 @@ type ThreadWithFrame<'a> = (LiveThread<'a>, Option<TopFrame<'a>>);
 pub(super) fn listed<'a>(state: &'a State, rows: Vec<LiveThread<'a>>) -> Table<'a, ThreadWithFrame<'a>> {
     let tops = state.top_frames();
     let rows = rows.into_iter().map(|row| (row, tops.get(&ThreadId::of(row.thread.thread)).copied())).collect();
-    let never_has_frames = tops.is_empty() && state.selected().is_some_and(|row| lacks(&row.process, Source::Samples));
+    let never_has_frames = tops.is_empty() && state.gap(Source::Samples).is_some();
     Table::new(rows, |(row, _): &ThreadWithFrame<'_>| row.thread.thread.to_string())
         .column("CPU%", 6, Fit::Right, |(row, _)| {
             let role = if row.cpu.is_some_and(|share| share >= 0.005) { Role::Strong } else { Role::Dim };
@@ -197,11 +197,17 @@ impl State {
         profiles
     }
 
+    /// Returns why the selected process never provides a source, as a sentence without a period.
+    pub(in crate::app) fn gap(&self, source: Source) -> Option<String> {
+        let process = self.selected().map(|row| &row.process).filter(|process| process.native_aot)?;
+        let gap = source.native_aot_gap(process.runtime.as_ref().map(RuntimeVersion::major))?;
+        Some(format!("{}: {gap}", process.name))
+    }
+
     /// Returns the sources of a tab that the selected process provides.
     fn sources_of(&self, tab: Tab) -> impl Iterator<Item = Source> + '_ {
-        let process = self.selected().map(|row| &row.process);
         tab.sources().iter().filter_map(move |source| match source {
-            source if !process.is_some_and(|process| lacks(process, *source)) => Some(*source),
+            source if self.gap(*source).is_none() => Some(*source),
             // The profile for allocations records collections as well.
             Source::Allocations => Some(Source::Collections),
             _ => None,
@@ -219,25 +225,9 @@ impl State {
 
     /// Returns why a tab has no content if the selected process is a NativeAOT program that never has any.
     pub(in crate::app) fn native_aot_reason(&self, tab: Tab) -> Option<String> {
-        let row = self.selected().filter(|row| row.process.native_aot)?;
-        let lacks_all = !tab.sources().is_empty() && self.sources_of(tab).next().is_none();
-        lacks_all.then(|| native_aot_without_jit(&row.process))
+        let gap = tab.sources().iter().find_map(|source| self.gap(*source))?;
+        self.sources_of(tab).next().is_none().then(|| format!("{gap}."))
     }
-}
-
-/// Returns whether a process never provides a source.
-pub(super) fn lacks(process: &Process, source: Source) -> bool {
-    process.native_aot && !source.is_available_in_native_aot(process.runtime.as_ref().map(RuntimeVersion::major))
-}
-
-/// Returns the reason why there is nothing to show about compilation and assemblies.
-pub(super) fn native_aot_without_jit(process: &Process) -> String {
-    format!("{}: a NativeAOT program compiles no methods and loads no assemblies.", process.name)
-}
-
-/// Returns the reason why there are no allocations by type.
-pub(super) fn native_aot_without_allocations(process: &Process) -> String {
-    format!("{}: NativeAOT before .NET 9 does not report allocated types.", process.name)
 }
 
 #[cfg(test)]
@@ -245,6 +235,7 @@ mod tests {
     use super::*;
     use crate::app::test_app::{TestApp, process};
     use crate::app::{AutoWatch, Msg};
+    use crate::model::Process;
 
     #[test]
     fn native_aot_program_is_offered_only_the_recordings_it_can_have() {

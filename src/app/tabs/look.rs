@@ -1,7 +1,6 @@
 //! The common input of the tabs of a recording.
 
 use super::cell::Cell;
-use super::live::{lacks, native_aot_without_allocations, native_aot_without_jit};
 use super::view::{Chart, Figure, Line, Role};
 use crate::analysis::{CountersSnapshot, Counts, KernelSamples, SampleFilter, Timeline};
 use crate::app::action::{Action, native_aot};
@@ -122,16 +121,9 @@ impl<'a> Look<'a> {
     /// The stream does not contain the enabled keywords, so for files and for manually entered providers the two cases cannot be
     /// distinguished.
     pub fn missing(&self, source: Source) -> (String, Role) {
-        if let Some(process) = self.state.selected().map(|row| &row.process).filter(|process| lacks(process, source)) {
-            let text = match source {
-                Source::Contention => {
-                    let counter = "monitor-lock-contention-count";
-                    format!("{}: NativeAOT before .NET 9 only counts lock contention: counter {counter}.", process.name)
-                }
-                Source::Samples => native_aot(process, NativeAotGap::Samples),
-                Source::Allocations => native_aot_without_allocations(process),
-                _ => native_aot_without_jit(process),
-            };
+        if let Some(gap) = self.state.gap(source) {
+            let process = self.state.selected().map(|row| &row.process).filter(|_| source == Source::Samples);
+            let text = process.map_or_else(|| format!("{gap}."), |process| native_aot(process, NativeAotGap::Samples));
             return (text, Role::Dim);
         }
         if source == Source::Samples

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use super::Analysis;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::target::{display_name, start_error};
 use crate::cli::{interrupt, print};
+use crate::diagnosis::Source;
+use crate::ipc::RuntimeVersion;
 use crate::model::Process;
 use crate::session::{Observation, Observed, StartError, Unfinished};
 
@@ -28,6 +31,19 @@ pub(in crate::cli) async fn observe(
     }
     let exit = exit(observed.interrupted, observed.unfinished.as_ref());
     Ok((observed, exit))
+}
+
+impl Analysis {
+    /// Returns why a process has no events for it, if it is a NativeAOT program that does not send them.
+    pub(super) fn native_aot_gap(self, process: &Process) -> Option<&'static str> {
+        let source = match self {
+            Self::Allocations => Source::Allocations,
+            Self::Contention => Source::Contention,
+            Self::Jit => Source::Compilation,
+            _ => return None,
+        };
+        source.native_aot_gap(process.runtime.as_ref().map(RuntimeVersion::major)).filter(|_| process.native_aot)
+    }
 }
 
 fn exit(interrupted: bool, unfinished: Option<&Unfinished>) -> Exit {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::analysis::{CollectionMarks, CountersSnapshot, FinalizerWait, GcMark, RequestDurations};
 
-use crate::app::test_app::{TestApp, add_counter, healthy, published};
+use crate::app::test_app::{TestApp, add_counter, healthy, published, sample_processes};
 use crate::app::{Column, Effect, HealthIssue, Msg, ResourceHistory, Tab, health_issues};
 use crate::clr::{COUNTERS_PROVIDER, HOSTING_PROVIDER, HTTP_CLIENT_PROVIDER};
 use crate::diagnosis::Thresholds;
@@ -336,18 +336,36 @@ fn a_finding_is_opened_with_enter() {
 }
 
 /// For a growing heap, a heap walk is offered and started after confirmation.
-#[test]
-fn heap_growth_finding_opens_a_heap_walk() {
+/// A dashboard that shows the finding of a growing heap.
+fn with_growing_heap(native_aot: bool) -> TestApp {
     let (mut app, ticket) = TestApp::watching();
+    let mut processes = sample_processes();
+    processes.iter_mut().for_each(|process| process.native_aot = native_aot);
+    app.send(Msg::Processes(processes));
     let mut counters = healthy();
     for (name, scale) in [("gen-2-size", 10e6), ("gen-2-gc-count", 1.0)] {
         let history = (1..=6).map(|number| ((12 + number * 5) * 1_000_000_000, number as f64 * scale)).collect();
         add_counter(&mut counters, COUNTERS_PROVIDER, name).history = history;
     }
     app.count(ticket, counters);
+    app.take_effects();
+    app
+}
+
+#[test]
+fn native_aot_program_is_not_advised_what_it_cannot_do() {
+    let mut app = with_growing_heap(true);
+    let finding = app.state.findings_of_selected().remove(0).finding;
+    assert_eq!(app.state.advice(&finding), ["t, then Enter, 4: its history"]);
+    app.press("⏎⏎");
+    assert!(app.state.tab == Tab::Gc && app.toast_texts().is_empty(), "{:?}", app.toast_texts());
+}
+
+#[test]
+fn heap_growth_finding_opens_a_heap_walk() {
+    let mut app = with_growing_heap(false);
     let finding = app.state.findings_of_selected().remove(0).finding;
     assert!(app.state.advice(&finding)[0].starts_with("M: objects by type"), "{:?}", app.state.advice(&finding));
-    app.take_effects();
     app.press("⏎⏎");
     assert!(app.state.tab == Tab::Heap && app.state.overlay.is_some());
     app.press("y⏎");
