@@ -302,6 +302,9 @@ pub(super) async fn run(host: &Host, request: &Request<'_>) -> Result<Exit, Fail
     };
     if found.rows.is_empty() && arguments.count > 0 {
         match (file, arguments.range) {
+            _ if analysis == Analysis::Logs && snapshot.logs.by_level.iter().any(|count| *count > 0) => {
+                print::message("no log message has this level and category");
+            }
             (Some(file), None) => {
                 print::message(format_args!("{} contains no such events; profile {} records them", file.display(), analysis.profile()))
             }

@@ -14,13 +14,22 @@ pub(in crate::cli) struct Request<'a> {
     /// What to show one by one, instead of the result.
     pub(super) follow: Option<OccurrenceKind>,
     logs: LogFilter,
+    level: Option<LogLevel>,
     selection: Option<&'a args::Selection>,
     events: LiveEventFilter,
 }
 
 impl<'a> Request<'a> {
     pub(in crate::cli) fn new(analysis: Analysis, arguments: &'a args::Analyze) -> Self {
-        Self { analysis, arguments, follow: None, logs: LogFilter::default(), selection: None, events: LiveEventFilter::default() }
+        Self {
+            analysis,
+            arguments,
+            follow: None,
+            logs: LogFilter::default(),
+            level: None,
+            selection: None,
+            events: LiveEventFilter::default(),
+        }
     }
 
     pub(in crate::cli) fn followable(analysis: Analysis, kind: OccurrenceKind, arguments: &'a args::Followable) -> Self {
@@ -28,8 +37,8 @@ impl<'a> Request<'a> {
     }
 
     pub(in crate::cli) fn logs(arguments: &'a args::Logs) -> Self {
-        let logs = LogFilter { level: arguments.level as usize, categories: arguments.category.clone() };
-        Self { logs, ..Self::followable(Analysis::Logs, OccurrenceKind::Messages, &arguments.followable) }
+        let logs = LogFilter { level: arguments.level.map_or(0, |level| level as usize), categories: arguments.category.clone() };
+        Self { logs, level: arguments.level, ..Self::followable(Analysis::Logs, OccurrenceKind::Messages, &arguments.followable) }
     }
 
     pub(in crate::cli) fn events(arguments: &'a args::EventList) -> Self {
@@ -57,7 +66,7 @@ impl<'a> Request<'a> {
         const NONE: [&str; 0] = [];
         let selected = match (self.selection, self.analysis) {
             (Some(args::Selection { profile, provider, clr_events }), _) => select(profile, provider, clr_events.as_deref())?,
-            (None, Analysis::Logs) => select(&NONE, &[log_provider(&self.logs)], None)?,
+            (None, Analysis::Logs) => select(&NONE, &[log_provider(self.level.unwrap_or(LogLevel::Info), &self.logs.categories)], None)?,
             (None, analysis) => select(&[analysis.profile()], &NONE, None)?,
         };
         let mut config = selected.config;
@@ -80,13 +89,45 @@ impl<'a> Request<'a> {
 /// Returns the specification of the provider of log messages, as in profile `logs`. Categories and the lowest level need a filter; all other
 /// categories are then disabled, so that the process does not format messages that nobody reads (source: dotnet/runtime,
 /// `LoggingEventSource.cs`, `FilterSpecs`).
-fn log_provider(filter: &LogFilter) -> String {
-    /// By log level: the level of events, and the name in a filter.
-    const LEVELS: [(u32, &str); 6] = [(5, "Trace"), (5, "Debug"), (4, "Information"), (3, "Warning"), (2, "Error"), (1, "Critical")];
-    let (level, name) = LEVELS[filter.level];
-    let all = ["*".to_owned()];
-    let categories = if filter.categories.is_empty() && filter.level == LogLevel::Trace as usize { &all[..] } else { &filter.categories };
-    let specs: Vec<_> = categories.iter().map(|category| format!("{category}:{name}")).collect();
-    let arguments = if specs.is_empty() { String::new() } else { format!(":FilterSpecs=\"{}\"", specs.join(";")) };
+fn log_provider(lowest: LogLevel, categories: &[String]) -> String {
+    let (level, name) = match lowest {
+        LogLevel::Trace => (5, "Trace"),
+        LogLevel::Debug => (5, "Debug"),
+        LogLevel::Info => (4, "Information"),
+        LogLevel::Warn => (3, "Warning"),
+        LogLevel::Error => (2, "Error"),
+        LogLevel::Critical => (1, "Critical"),
+    };
+    let mut filter: Vec<_> = categories.iter().map(|category| format!("{category}:{name}")).collect();
+    // Without a filter, the level of events that includes trace messages only selects those from debug on.
+    if filter.is_empty() && lowest == LogLevel::Trace {
+        filter.push(format!("*:{name}"));
+    }
+    let arguments = if filter.is_empty() { String::new() } else { format!(":FilterSpecs=\"{}\"", filter.join(";")) };
     format!("{LOGGING_PROVIDER}:jsonmessage:{level}{arguments}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runtime_selects_messages_by_level_and_category() {
+        let config = |level, categories: &[&str]| {
+            let categories: Vec<_> = categories.iter().map(|name| (*name).to_owned()).collect();
+            select(&[""; 0], &[log_provider(level, &categories)], None).unwrap().config
+        };
+        let usual = select(&["logs"], &[""; 0], None).unwrap().config;
+        assert_eq!(config(LogLevel::Info, &[]).providers, usual.providers);
+        let arguments =
+            |level, categories| config(level, categories).providers.iter().next().unwrap().provider.arguments().map(str::to_owned);
+        for (level, categories, expected) in [
+            (LogLevel::Debug, &[][..], None),
+            (LogLevel::Trace, &[], Some("FilterSpecs=*:Trace")),
+            (LogLevel::Warn, &["A.B"], Some("FilterSpecs=A.B:Warning")),
+            (LogLevel::Debug, &["A", "B"], Some("FilterSpecs=\"A:Debug;B:Debug\"")),
+        ] {
+            assert_eq!(arguments(level, categories).as_deref(), expected, "{level:?} {categories:?}");
+        }
+    }
 }

@@ -129,9 +129,9 @@ pub(in crate::cli) struct Followable {
 pub(in crate::cli) struct Logs {
     #[command(flatten)]
     pub(in crate::cli) followable: Followable,
-    /// Lowest level of the messages
-    #[arg(long, value_enum, ignore_case = true, default_value = "info")]
-    pub(in crate::cli) level: LogLevel,
+    /// Lowest level of the messages [default: info, or all that are in the file]
+    #[arg(long, value_enum, ignore_case = true)]
+    pub(in crate::cli) level: Option<LogLevel>,
     /// Only messages of loggers whose categories begin with this, such as Microsoft.AspNetCore; may be repeated
     #[arg(long, value_name = "PREFIX", value_parser = parse_category)]
     pub(in crate::cli) category: Vec<String>,
