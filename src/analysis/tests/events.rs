@@ -6,7 +6,7 @@ use crate::analysis::{Live, SampleCount};
 use crate::clr::payload::Tier;
 use crate::nettrace::{Event, FieldType, Metadata, Sink, ThreadId, forward_sink};
 
-fn throw(script: &mut Script, at: i64, name: &str, message: &str, flags: u16) {
+pub(super) fn throw(script: &mut Script, at: i64, name: &str, message: &str, flags: u16) {
     script.runtime(80, 1, at, 7, Bytes::default().text(name).text(message).u64(0).u32(0x8013_1509).u16(flags).u16(0));
 }
 

@@ -5,11 +5,11 @@ use super::{Bytes, Script};
 use crate::analysis::{CollectionMarks, CounterSession, CounterTally, EventBytes, FullCollection, GcMark, Live, SampleFilter};
 use crate::nettrace::ThreadId;
 
-fn suspend(script: &mut Script, at: i64, thread: u64, reason: u32) {
+pub(super) fn suspend(script: &mut Script, at: i64, thread: u64, reason: u32) {
     script.runtime(9, 1, at, thread, Bytes::default().u32(reason).u32(0).u16(0));
 }
 
-fn restart(script: &mut Script, at: i64, thread: u64) {
+pub(super) fn restart(script: &mut Script, at: i64, thread: u64) {
     script.runtime(3, 1, at, thread, Bytes::default().u16(0));
 }
 
@@ -21,7 +21,7 @@ pub(super) fn end(script: &mut Script, at: i64, thread: u64, number: u32, genera
     script.runtime(2, 1, at, thread, Bytes::default().u32(number).u32(generation).u16(0));
 }
 
-fn heap(script: &mut Script, at: i64, thread: u64, sizes: [u64; 5]) {
+pub(super) fn heap(script: &mut Script, at: i64, thread: u64, sizes: [u64; 5]) {
     let mut payload = Bytes::default();
     for size in &sizes[..4] {
         payload = payload.u64(*size).u64(1);

@@ -9,6 +9,7 @@ mod heap;
 mod hostile;
 mod locks;
 mod methods;
+mod occurrences;
 mod recent;
 mod requests;
 mod retention;

@@ -1,0 +1,121 @@
+//! What occurs, one by one.
+
+use super::Script;
+use super::events::throw;
+use super::gc::{end, heap, restart, start, suspend};
+use super::script::{Bytes, MS};
+use crate::analysis::{FinishedActivity, Layer, Live, LogFilter, NewOccurrences, Occurrence, OccurrenceKind, Outcome};
+use crate::nettrace::FieldType;
+
+fn names(new: &NewOccurrences) -> Vec<String> {
+    let name = |occurrence: &Occurrence| match occurrence {
+        Occurrence::Collection(collection) => format!("{} {:?} {:?}", collection.number, collection.pause_ns, collection.heap_after),
+        Occurrence::Exception(thrown) => thrown.message.clone(),
+        Occurrence::Activity(finished) => finished.subject.clone(),
+        Occurrence::Message(message) => message.text.clone(),
+        Occurrence::Event(event) => event.title(),
+    };
+    new.occurrences.iter().map(name).collect()
+}
+
+#[test]
+fn each_exception_is_returned_once_and_those_missed_are_counted() {
+    let mut script = Script::new();
+    (0..70).for_each(|number| throw(&mut script, number * MS, "A", &format!("number {number}"), 0));
+    let live = script.play();
+    let mut seen = 0;
+    let new = live.occurrences(OccurrenceKind::Exceptions, &mut seen, false);
+    assert_eq!((new.missed, new.occurrences.len(), seen), (6, 64, 70));
+    assert_eq!((&*names(&new)[0], &*names(&new)[63]), ("number 6", "number 69"));
+    assert_eq!(live.occurrences(OccurrenceKind::Exceptions, &mut seen, true), NewOccurrences::default());
+    seen = 68;
+    assert_eq!(names(&live.occurrences(OccurrenceKind::Exceptions, &mut seen, false)), ["number 68", "number 69"]);
+}
+
+/// The heap sizes and the end of the pause follow the end of a collection.
+#[test]
+fn collection_is_returned_once_it_is_whole() {
+    let collect = |script: &mut Script, at: i64, number: u32, is_whole: bool| {
+        suspend(script, at * MS, 1, 1);
+        start(script, (at + 1) * MS, 1, number, 0, 0, 0);
+        end(script, (at + 2) * MS, 1, number, 0);
+        if is_whole {
+            heap(script, (at + 2) * MS, 1, [1, 2, 3, 4, 5]);
+            restart(script, (at + 3) * MS, 1);
+        }
+    };
+    let mut script = Script::new();
+    collect(&mut script, 10, 7, true);
+    collect(&mut script, 20, 8, false);
+    let live = script.play();
+    let mut seen = 0;
+    let whole = |number: u32| format!("{number} Some(3000000) Some(15)");
+    assert_eq!(names(&live.occurrences(OccurrenceKind::Collections, &mut seen, false)), [whole(7)]);
+    assert_eq!(names(&live.occurrences(OccurrenceKind::Collections, &mut seen, false)), [""; 0]);
+    assert_eq!(names(&live.occurrences(OccurrenceKind::Collections, &mut seen, true)), ["8 None None"]);
+
+    // What is missing of one was lost if a later one has it.
+    let mut script = Script::new();
+    collect(&mut script, 10, 7, false);
+    restart(&mut script, 13 * MS, 1);
+    collect(&mut script, 20, 8, true);
+    let new = script.play().occurrences(OccurrenceKind::Collections, &mut 0, false);
+    assert_eq!(names(&new), ["7 Some(3000000) None".to_owned(), whole(8)]);
+}
+
+#[test]
+fn log_messages_are_kept_by_level_and_category() {
+    let fields = [("Level", FieldType::Int32), ("LoggerName", FieldType::String), ("FormattedMessage", FieldType::String)];
+    let kept = |level, categories: &[&str]| {
+        let mut script = Script::new();
+        let mut log = |at: i64, level: u32, logger: &str, text: &str| {
+            script.described(
+                "Microsoft-Extensions-Logging",
+                "FormattedMessage",
+                &fields,
+                at,
+                Bytes::default().u32(level).text(logger).text(text),
+            );
+        };
+        log(0, 4, "Shop.Orders", "first");
+        // More than are kept.
+        (1..700).for_each(|at| log(at, 2, "Other", "noise"));
+        log(700, 3, "shop.Stock", "second");
+        log(701, 4, "Other", "third");
+        let mut live = Live::default();
+        live.set_log_filter(LogFilter { level, categories: categories.iter().map(|name| (*name).to_owned()).collect() });
+        script.play_to(&mut live);
+        assert_eq!(live.snapshot(live.newest()).logs.by_level, [0, 0, 699, 1, 2, 0, 0], "all are counted");
+        names(&live.occurrences(OccurrenceKind::Messages, &mut 0, false))
+    };
+    assert_eq!(kept(4, &[]), ["first", "third"]);
+    assert_eq!(kept(0, &["Shop", "None"]), ["first", "second"]);
+    assert_eq!(kept(4, &["SHOP.O"]), ["first"]);
+    assert_eq!(kept(0, &[]).len(), 500);
+}
+
+#[test]
+fn request_is_returned_once_with_its_outcome() {
+    const KESTREL: &str = "Microsoft-AspNetCore-Server-Kestrel";
+    const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
+    let subject = [("method", FieldType::String), ("path", FieldType::String)];
+    let reported = [("path", FieldType::String), ("method", FieldType::String)];
+    let mut script = Script::new();
+    script.activity(1).described(KESTREL, "RequestStart", &reported, MS, Bytes::default().text("/a").text("GET"));
+    script.activity(2).described(HOSTING, "RequestStart", &subject, 2 * MS, Bytes::default().text("GET").text("/a"));
+    script.activity(3).described("System.Net.Sockets", "ConnectStart", &[], 2 * MS, Bytes::default());
+    script.activity(3).described("System.Net.Sockets", "ConnectStop", &[], 3 * MS, Bytes::default());
+    script.activity(2).described(HOSTING, "UnhandledException", &[], 4 * MS, Bytes::default());
+    script.activity(2).described(HOSTING, "RequestStop", &[], 5 * MS, Bytes::default());
+    script.activity(1).described(KESTREL, "RequestStop", &reported, 6 * MS, Bytes::default().text("/a").text("GET"));
+    let new = script.play().occurrences(OccurrenceKind::Activities, &mut 0, true);
+    let expected = FinishedActivity {
+        end: 5 * MS,
+        duration_ns: 3_000_000,
+        layer: Layer::Server,
+        operation: "Request".to_owned(),
+        subject: "GET /a".to_owned(),
+        outcome: Outcome::Failed,
+    };
+    assert_eq!(new, NewOccurrences { occurrences: vec![Occurrence::Activity(expected)], missed: 0 });
+}
