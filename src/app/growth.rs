@@ -19,7 +19,7 @@ const UNCOLLECTED_SPAN: Duration = Duration::from_secs(55);
 const MIN_UNCOLLECTED_BYTES: f64 = 64e6;
 
 /// Why a growing heap matters.
-pub(super) const HEAP_GROWTH_REASON: &str = "a leak goes on, a cache that fills stops";
+pub(super) const HEAP_GROWTH_REASON: &str = "a leak continues, a filling cache stops";
 /// The same in a narrow terminal.
 pub(super) const HEAP_GROWTH_BRIEFLY: &str = "leak or cache";
 /// Factor over the longest time between two gen 2 collections after which the next one is overdue.
