@@ -48,14 +48,13 @@ fn collections_and_exceptions_appear_as_they_occur() {
         let thrown = lines(&exceptions, 2, runtime);
         assert!(thrown[0].ends_with("  System.InvalidOperationException: number 0"), "{runtime}: {thrown:#?}");
         assert!(thrown[1].ends_with("  System.InvalidOperationException: number 1"), "{runtime}: {thrown:#?}");
-        // More than are kept between two looks.
+        // Those that are too many to show are counted.
         program.carry_out("throw 20000");
         let output = exceptions.interrupt();
         let missed = output.stdout.lines().filter_map(|line| line.strip_prefix('(')?.strip_suffix(" more: too many to show)"));
-        let missed: usize = missed.map(|count| count.replace(',', "").parse::<usize>().unwrap()).sum();
+        let missed: usize = missed.map(|count| count.parse::<usize>().unwrap()).sum();
         let shown = output.stdout.lines().filter(|line| line.contains("InvalidOperationException")).count();
         assert_eq!((output.code, missed + shown), (130, 20_002), "{runtime}: {}", output.stderr);
-        assert!(missed > 0, "{runtime}");
         assert_eq!(collections.interrupt().code, 130, "{runtime}");
         assert!(program.is_alive() && program.answers(), "{runtime}");
     });

@@ -30,7 +30,7 @@ pub(super) async fn follow(host: &Host, request: &Request<'_>, kind: OccurrenceK
     let exit = tokio::select! {
         () = interrupts.next() => Exit::Interrupted,
         () = sleep(request.arguments.duration.unwrap_or(Duration::MAX)) => Exit::Done,
-        over = print_new(&mut follower, &mut output) => over.map(|()| Exit::Done).with_context(|| name.clone())?,
+        over = print_new(&mut follower, &mut output) => over.map(|()| Exit::Done)?,
     };
     let (live, ending) = tokio::select! {
         stopped = follower.stop() => stopped,
@@ -52,7 +52,7 @@ pub(super) async fn follow(host: &Host, request: &Request<'_>, kind: OccurrenceK
 
 /// Prints what occurs until the stream ends, or the output is closed.
 async fn print_new(follower: &mut Follower, output: &mut Output) -> anyhow::Result<()> {
-    while follower.next().await? && output.is_open {
+    while follower.next().await.context("cannot decode the event stream")? && output.is_open {
         output.print(follower.live(), false)?;
     }
     Ok(())
@@ -158,9 +158,10 @@ fn text(time: Timestamp, occurrence: &Occurrence) -> String {
             format!("{:>8}  {outcome:<6}  {what:<3}  {subject}", Nanoseconds(*duration_ns).to_string())
         }
         Occurrence::Message(message) => {
-            details = logged_exception(&message.exception);
             let level = LEVELS.get(message.level).copied().unwrap_or_default();
-            format!("{level:<8}  {}: {}", message.logger, message.text)
+            let (first, rest) = message.text.split_once('\n').unwrap_or((&message.text, ""));
+            details = [rest, &logged_exception(&message.exception)].join("\n");
+            format!("{level:<8}  {}: {}", message.logger, first.trim_end())
         }
         Occurrence::Event(event) => {
             format!("thread {}  {}/{}  {}", event.thread.thread, event.kind.provider, event.title(), event.payload.text())
@@ -168,6 +169,28 @@ fn text(time: Timestamp, occurrence: &Occurrence) -> String {
     };
     let time = time.to_zoned(TimeZone::system()).strftime("%H:%M:%S%.3f");
     let mut lines = format!("{time}  {}\n", safe(&line));
-    details.lines().for_each(|line| lines.extend(["    ", &safe(line), "\n"]));
+    details.lines().filter(|line| !line.is_empty()).for_each(|line| lines.extend(["    ", &safe(line), "\n"]));
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::LogMessage;
+
+    #[test]
+    fn log_message_of_several_lines_is_indented_and_cannot_control_the_terminal() {
+        let message = LogMessage {
+            level: 4,
+            logger: "Shop.\x1b[2JStock".to_owned(),
+            text: "SELECT *\r\nFROM a\x1b[31m\n\nWHERE b".to_owned(),
+            exception: r#"{"Message":"m","VerboseMessage":"A.B: m\n   at C.D()"}"#.to_owned(),
+            ..LogMessage::default()
+        };
+        let lines = text(Timestamp::UNIX_EPOCH, &Occurrence::Message(message));
+        assert!(!lines.contains('\x1b'), "{lines:?}");
+        let lines: Vec<_> = lines.lines().collect();
+        assert!(lines[0].ends_with("Stock: SELECT *") && lines[1].starts_with("    FROM a"), "{lines:#?}");
+        assert_eq!(lines[2..], ["    WHERE b", "    A.B: m", "       at C.D()"]);
+    }
 }
