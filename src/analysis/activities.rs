@@ -52,8 +52,10 @@ pub struct FinishedActivity {
     pub layer: Layer,
     /// Operation name; not sanitized.
     pub operation: String,
-    /// Method and URL of a request as in its events, or the texts of the start event; not sanitized.
+    /// Method and path or URL of a request, or the texts of the start event; not sanitized.
     pub subject: String,
+    /// Method and route of an incoming request; empty if unknown. Not sanitized.
+    pub route: String,
     /// Outcome.
     pub outcome: Outcome,
 }
@@ -232,6 +234,8 @@ pub struct RunningActivity {
     pub subject: String,
     /// Outcome, if it is known before the end.
     pub outcome: Outcome,
+    /// The subject before its path was replaced by the route; empty if it was not.
+    pub(super) original: String,
     /// Whether the subject begins with the method of an outgoing request.
     pub(super) has_method: bool,
     /// Whether the subject contains a route instead of a path.
@@ -334,7 +338,12 @@ impl Activities {
                     let mut finished = self.finished.take_oldest().unwrap_or_default();
                     (finished.end, finished.duration_ns, finished.layer, finished.outcome) = (context.at, time_ns, layer, outcome);
                     finished.operation.clone_from(&self.pairs.operation(operation).name);
-                    finished.subject.clone_from(&activity.subject);
+                    let (subject, route) = match activity.original.as_str() {
+                        "" => (activity.subject.as_str(), ""),
+                        original => (original, activity.subject.as_str()),
+                    };
+                    subject.clone_into(&mut finished.subject);
+                    route.clone_into(&mut finished.route);
                     self.finished.push(finished);
                 }
             }

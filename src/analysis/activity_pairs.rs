@@ -142,6 +142,9 @@ impl ActivityPairs {
         }
         if let Some(values) = route_values.filter(|_| activity.subject.len() < MAX_ROUTE_LENGTH) {
             values.copy_prefix(&mut self.route_values, MAX_SUBJECT_LENGTH);
+            if activity.original.is_empty() {
+                activity.original.clone_from(&activity.subject);
+            }
             http::add_route(&mut activity.subject, &self.route_values);
             // Beyond the route values that were kept, path segments may still be identifiers.
             activity.has_route = values.chars().nth(MAX_SUBJECT_LENGTH).is_none();
@@ -227,6 +230,7 @@ impl ActivityPairs {
         (running.operation, running.since, running.thread) = (operation, at, event.thread());
         (running.outcome, running.has_method, running.has_route) = (Outcome::Unknown, false, false);
         running.subject.clear();
+        running.original.clear();
         let values = event.values();
         let layer = self.operations[operation].layer;
         match event.metadata.provider.as_str() {

@@ -4,6 +4,7 @@ mod document;
 mod fields;
 mod follow;
 mod observe;
+mod occurrence;
 mod request;
 mod routes;
 mod stacks;
@@ -17,6 +18,7 @@ use serde::Serialize;
 pub(super) use self::document::Document;
 use self::fields::{Counts, Field, Fields, Value, title, write_table};
 pub(super) use self::observe::observe;
+use self::occurrence::{collection_fields, message_fields};
 pub(super) use self::request::Request;
 pub(super) use self::routes::{Routes, missing_status};
 use self::stacks::ThrownStack;
@@ -25,7 +27,7 @@ use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::target::connect_running;
-use crate::analysis::{AllocationSnapshot, CallSite, Collection, EventCount, Heap, LEVELS, Layer, Live, LogMessage, Snapshot};
+use crate::analysis::{AllocationSnapshot, CallSite, EventCount, Heap, LEVELS, Layer, Live, Snapshot};
 use crate::model::Span;
 use crate::session::{Observation, RecordedFile};
 use crate::sorting::CompactSort;
@@ -219,36 +221,6 @@ impl Analysis {
             }),
         }
     }
-}
-
-fn at(at: i64) -> Value {
-    Value::Nanoseconds(at.max(0).unsigned_abs())
-}
-
-fn collection_fields(collection: &Collection) -> Vec<Field> {
-    let bytes = |known: Option<u64>| known.map_or(Value::Missing, Value::Bytes);
-    vec![
-        ("at_ns", at(collection.start)),
-        ("generation", Value::Count(collection.generation.into())),
-        ("pause_ns", collection.pause_ns.map_or(Value::Missing, Value::Nanoseconds)),
-        ("before_bytes", bytes(collection.heap_before)),
-        ("after_bytes", bytes(collection.heap_after)),
-        ("promoted_bytes", bytes(collection.promoted)),
-        ("type", Value::text(collection.kind.name())),
-        ("reason", Value::text(collection.reason.name())),
-    ]
-}
-
-fn message_fields(message: &LogMessage) -> Vec<Field> {
-    let known = |text: &str| if text.is_empty() { Value::Missing } else { Value::text(text) };
-    vec![
-        ("at_ns", at(message.at)),
-        ("level", Value::text(LEVELS.get(message.level).copied().unwrap_or_default())),
-        ("logger", Value::text(&message.logger)),
-        ("message", Value::text(&message.text)),
-        ("arguments", known(&message.arguments)),
-        ("exception", known(&message.exception)),
-    ]
 }
 
 fn quantiles(known: Option<[u64; 3]>) -> [Value; 3] {

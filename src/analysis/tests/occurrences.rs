@@ -115,6 +115,7 @@ fn request_is_returned_once_with_its_outcome() {
         layer: Layer::Server,
         operation: "Request".to_owned(),
         subject: "GET /a".to_owned(),
+        route: String::new(),
         outcome: Outcome::Failed,
     };
     assert_eq!(new, NewOccurrences { occurrences: vec![Occurrence::Activity(expected)], missed: 0 });

@@ -8,15 +8,15 @@ use jiff::tz::TimeZone;
 use tokio::time::sleep;
 
 use super::fields::{Field, Fields, Value};
+use super::occurrence::fields;
 use super::request::Request;
-use super::{at, collection_fields, message_fields};
 use crate::analysis::{Collection, FinishedActivity, LEVELS, Live, Occurrence, OccurrenceKind, Outcome};
 use crate::app::logged_exception;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::host::Host;
 use crate::cli::target::{connect_running, display_name, start_error};
 use crate::cli::{interrupt, print};
-use crate::model::{Bytes, Counted, Nanoseconds, SafeText, safe};
+use crate::model::{Bytes, Counted, Nanoseconds, safe};
 use crate::session::{Follower, Unfinished};
 
 pub(super) async fn follow(host: &Host, request: &Request<'_>, kind: OccurrenceKind) -> Result<Exit, Failure> {
@@ -99,39 +99,6 @@ impl Output {
 fn json(time: Timestamp, mut fields: Vec<Field>) -> anyhow::Result<String> {
     fields.insert(0, ("time", Value::text(&format!("{time:.3}"))));
     print::json_text(&Fields(fields))
-}
-
-/// Returns the fields of an occurrence in JSON: those of a row of the analysis, where it has such rows.
-fn fields(occurrence: &Occurrence) -> Vec<Field> {
-    match occurrence {
-        Occurrence::Collection(collection) => collection_fields(collection),
-        Occurrence::Message(message) => message_fields(message),
-        Occurrence::Exception(thrown) => vec![
-            ("at_ns", at(thrown.at)),
-            ("thread", Value::Count(thrown.thread.thread)),
-            ("type", Value::text(&thrown.type_name)),
-            ("message", Value::text(&thrown.message)),
-            ("hresult", Value::text(&format!("{:#010x}", thrown.hresult))),
-            ("rethrown", Value::Flag(thrown.rethrown)),
-        ],
-        Occurrence::Activity(finished) => vec![
-            ("at_ns", at(finished.end)),
-            ("duration_ns", Value::Nanoseconds(finished.duration_ns)),
-            ("direction", Value::text(finished.layer.direction())),
-            ("operation", Value::text(&finished.operation)),
-            ("subject", Value::text(&finished.subject)),
-            ("outcome", Value::text(&finished.outcome.to_string())),
-            ("failed", Value::Flag(finished.layer.is_failure(finished.outcome))),
-        ],
-        Occurrence::Event(event) => vec![
-            ("at_ns", at(event.at)),
-            ("thread", Value::Count(event.thread.thread)),
-            ("provider", Value::text(&event.kind.provider)),
-            ("event", Value::text(&event.title())),
-            ("id", Value::Count(event.kind.event_id.into())),
-            ("fields", Value::Texts(event.payload.fields().map(|(name, value)| (SafeText::new(name), SafeText::new(value))).collect())),
-        ],
-    }
 }
 
 /// Returns the lines for an occurrence: the first is a summary.

@@ -1,0 +1,72 @@
+//! The fields of what occurs: a row of an analysis, and an object of `--follow --json`.
+
+use super::fields::{Field, Value};
+use crate::analysis::{Collection, LEVELS, LogMessage, Occurrence};
+use crate::model::SafeText;
+
+/// Returns the fields of an occurrence.
+pub(super) fn fields(occurrence: &Occurrence) -> Vec<Field> {
+    match occurrence {
+        Occurrence::Collection(collection) => collection_fields(collection),
+        Occurrence::Message(message) => message_fields(message),
+        Occurrence::Exception(thrown) => vec![
+            ("at_ns", at(thrown.at)),
+            ("thread", Value::Count(thrown.thread.thread)),
+            ("type", Value::text(&thrown.type_name)),
+            ("message", Value::text(&thrown.message)),
+            ("hresult", Value::text(&format!("{:#010x}", thrown.hresult))),
+            ("rethrown", Value::Flag(thrown.rethrown)),
+        ],
+        Occurrence::Activity(finished) => vec![
+            ("at_ns", at(finished.end)),
+            ("duration_ns", Value::Nanoseconds(finished.duration_ns)),
+            ("direction", Value::text(finished.layer.direction())),
+            ("operation", Value::text(&finished.operation)),
+            ("subject", Value::text(&finished.subject)),
+            ("route", known(&finished.route)),
+            ("outcome", Value::text(&finished.outcome.to_string())),
+            ("failed", Value::Flag(finished.layer.is_failure(finished.outcome))),
+        ],
+        Occurrence::Event(event) => vec![
+            ("at_ns", at(event.at)),
+            ("thread", Value::Count(event.thread.thread)),
+            ("provider", Value::text(&event.kind.provider)),
+            ("event", Value::text(&event.title())),
+            ("id", Value::Count(event.kind.event_id.into())),
+            ("fields", Value::Texts(event.payload.fields().map(|(name, value)| (SafeText::new(name), SafeText::new(value))).collect())),
+        ],
+    }
+}
+
+fn at(at: i64) -> Value {
+    Value::Nanoseconds(at.max(0).unsigned_abs())
+}
+
+pub(super) fn collection_fields(collection: &Collection) -> Vec<Field> {
+    let bytes = |known: Option<u64>| known.map_or(Value::Missing, Value::Bytes);
+    vec![
+        ("at_ns", at(collection.start)),
+        ("generation", Value::Count(collection.generation.into())),
+        ("pause_ns", collection.pause_ns.map_or(Value::Missing, Value::Nanoseconds)),
+        ("before_bytes", bytes(collection.heap_before)),
+        ("after_bytes", bytes(collection.heap_after)),
+        ("promoted_bytes", bytes(collection.promoted)),
+        ("type", Value::text(collection.kind.name())),
+        ("reason", Value::text(collection.reason.name())),
+    ]
+}
+
+fn known(text: &str) -> Value {
+    if text.is_empty() { Value::Missing } else { Value::text(text) }
+}
+
+pub(super) fn message_fields(message: &LogMessage) -> Vec<Field> {
+    vec![
+        ("at_ns", at(message.at)),
+        ("level", Value::text(LEVELS.get(message.level).copied().unwrap_or_default())),
+        ("logger", Value::text(&message.logger)),
+        ("message", Value::text(&message.text)),
+        ("arguments", known(&message.arguments)),
+        ("exception", known(&message.exception)),
+    ]
+}
