@@ -176,6 +176,9 @@ impl Collections {
     ///
     /// Pauses and heap sizes follow the end: a collection without them is only returned if a later one has them, or with `is_over`.
     pub(super) fn after<'a>(&self, seen: u64, is_over: bool, pauses: impl Iterator<Item = &'a Pause>) -> Vec<(u64, Option<Occurrence>)> {
+        if self.recent.after(seen).next().is_none() {
+            return Vec::new();
+        }
         let known = self.recent(pauses);
         let with_pause = |(position, collection): (u64, &Collection)| {
             let same = |other: &&Collection| (other.number, other.start) == (collection.number, collection.start);

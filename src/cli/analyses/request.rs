@@ -87,7 +87,7 @@ impl<'a> Request<'a> {
 }
 
 /// Returns the specification of the provider of log messages, as in profile `logs`. Categories and the lowest level need a filter; all other
-/// categories are then disabled, so that the process does not format messages that nobody reads (source: dotnet/runtime,
+/// categories are then disabled, so that the process only formats messages that are shown (source: dotnet/runtime,
 /// `LoggingEventSource.cs`, `FilterSpecs`).
 fn log_provider(lowest: LogLevel, categories: &[String]) -> String {
     let (level, name) = match lowest {
