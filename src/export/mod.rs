@@ -14,6 +14,6 @@ pub use cpu_trace::CpuTrace;
 pub use gcdump::{DumpError, DumpInfo, GraphError, HeapDump};
 pub use graph::HeapGraph;
 pub use trace::{
-    Batch, Export, Finished, JoinCounts, LiveProcess, LiveTrace, Options, Overview, Part, Processes, SampleStream, Scratch, Written,
-    notices,
+    Batch, Export, Finished, JoinCounts, LivePackets, LiveProcess, LiveTrace, Options, Overview, Part, Processes, SampleStream, Scratch,
+    Written, notices,
 };

@@ -12,6 +12,9 @@ use blocks::Blocks;
 /// Larger buffers are shrunk to this size after use.
 const MAX_KEPT_BUFFER_BYTES: usize = 1 << 20;
 
+/// Maximum size of an incomplete block that is left to the caller. Runtimes write blocks of about 100 KB.
+pub(super) const MAX_LEFT_BYTES: usize = 256 << 10;
+
 /// Limits of memory usage, regardless of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -154,10 +157,24 @@ impl Decoder {
     /// # Errors
     /// The error that stopped decoding; all later calls return it, too.
     pub fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<(), DecodeError> {
+        self.feed_part(bytes, 0, sink).map(|_| ())
+    }
+
+    /// Decodes the complete blocks at the start of these bytes, and returns how many bytes were used. The others are to be passed again, followed by
+    /// the next ones: at the end of the stream, to [`feed`](Self::feed). Saves copying every block that arrives in several reads.
+    ///
+    /// # Errors
+    /// As for [`feed`](Self::feed).
+    pub fn feed_blocks(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<usize, DecodeError> {
+        self.feed_part(bytes, MAX_LEFT_BYTES, sink)
+    }
+
+    /// Decodes the next bytes, but leaves an incomplete block of at most `left` bytes to the caller. Returns the number of bytes used.
+    fn feed_part(&mut self, bytes: &[u8], left: usize, sink: &mut impl Sink) -> Result<usize, DecodeError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
-        let result = self.take(bytes, sink);
+        let result = self.take(bytes, left, sink);
         self.blocks.deliver_safe(sink);
         if let Err(error) = &result {
             self.failed = Some(error.clone());
@@ -222,7 +239,8 @@ impl Decoder {
         Some(self.partial_repair.clone().unwrap_or_else(|| Repair::after_last_block(format, self.whole)))
     }
 
-    fn take(&mut self, mut bytes: &[u8], sink: &mut impl Sink) -> Result<(), DecodeError> {
+    fn take(&mut self, all: &[u8], left: usize, sink: &mut impl Sink) -> Result<usize, DecodeError> {
+        let mut bytes = all;
         while !bytes.is_empty() && !self.ended {
             if self.skip > 0 {
                 let skipped = usize::try_from(self.skip).unwrap_or(usize::MAX).min(bytes.len());
@@ -235,8 +253,11 @@ impl Decoder {
             } else if self.pending.is_empty() {
                 let used = self.step(bytes, sink)?;
                 if used == 0 {
+                    if bytes.len() <= left {
+                        return Ok(all.len() - bytes.len());
+                    }
                     self.gather(bytes);
-                    return Ok(());
+                    break;
                 }
                 bytes = &bytes[used..];
             } else {
@@ -244,7 +265,7 @@ impl Decoder {
                 self.gather(more);
                 bytes = rest;
                 if self.pending.len() < self.needed {
-                    return Ok(());
+                    break;
                 }
                 let mut pending = std::mem::take(&mut self.pending);
                 if self.step(&pending, sink)? > 0 {
@@ -254,7 +275,7 @@ impl Decoder {
                 self.pending = pending;
             }
         }
-        Ok(())
+        Ok(all.len())
     }
 
     /// Decodes the next element at the start of `bytes` and returns its size; 0 if it is incomplete, with the required number of bytes in `needed`.

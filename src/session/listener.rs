@@ -84,10 +84,12 @@ fn listen(mut stream: EventStream<BlockingStream>, sink: &Mutex<dyn Sink + Send>
     let lock = || sink.lock().unwrap_or_else(PoisonError::into_inner);
     let mut decoder = Decoder::new(Limits::LIVE);
     let session = Arc::clone(stream.session());
-    stream.feed_all(|bytes| {
-        decoder.feed(bytes, &mut (&mut *lock() as &mut dyn Sink))?;
+    let rest = stream.feed_all(|bytes| {
+        let used = decoder.feed_blocks(bytes, &mut (&mut *lock() as &mut dyn Sink))?;
         session.examine(&decoder);
-        Ok(())
+        Ok(used)
     });
+    // `finish` returns the error, if there is one.
+    let _ = decoder.feed(rest.unused(), &mut (&mut *lock() as &mut dyn Sink));
     decoder.finish(&mut (&mut *lock() as &mut dyn Sink))
 }

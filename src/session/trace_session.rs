@@ -25,7 +25,7 @@ use crate::net::ExchangeError;
 use crate::net::client::{Client, Session};
 use crate::net::log;
 use crate::net::stream::{self, BlockingStream, Closer, Stream};
-use crate::nettrace::{DecodeError, Decoder};
+use crate::nettrace::{DecodeError, Decoder, StreamBuffer};
 
 /// Maximum size of one read of a stream. Larger buffers gain nothing measurable, and freeing the first of them makes glibc raise the size up
 /// to which it keeps freed memory instead of returning it.
@@ -310,15 +310,20 @@ impl EventStream<BlockingStream> {
         &self.end.0
     }
 
-    /// Feeds everything until the stream ends. The session is cut if the bytes cannot be decoded.
-    pub(super) fn feed_all(&mut self, mut feed: impl FnMut(&[u8]) -> Result<(), DecodeError>) {
-        let mut buffer = vec![0; CHUNK];
-        while let Ok(count @ 1..) = self.read(&mut buffer) {
-            if let Err(error) = feed(&buffer[..count]) {
-                self.end.0.cut(Cut::Undecodable(error));
-                break;
+    /// Feeds everything until the stream ends. `feed` returns the number of bytes used, and gets the others again, followed by the next ones; the last
+    /// of them are returned. The session is cut if the bytes cannot be decoded.
+    pub(super) fn feed_all(&mut self, mut feed: impl FnMut(&[u8]) -> Result<usize, DecodeError>) -> StreamBuffer {
+        let mut buffer = StreamBuffer::default();
+        while let Ok(count @ 1..) = self.read(buffer.space()) {
+            match feed(buffer.filled(count)) {
+                Ok(used) => buffer.consume(used),
+                Err(error) => {
+                    self.end.0.cut(Cut::Undecodable(error));
+                    break;
+                }
             }
         }
+        buffer
     }
 
     /// Blocks until bytes arrive; returns 0 at the end of the stream, and when the byte limit is reached.

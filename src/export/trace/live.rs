@@ -1,14 +1,12 @@
 //! Converts a live stream into packets for a tracing service.
 
-use std::cell::RefCell;
-use std::io::{self, Write};
-use std::rc::Rc;
+use std::io;
 
 use super::output::{Output, Part};
 use super::perfetto::Perfetto;
 use super::stacks::Stacks;
 use super::walk::Walk;
-use super::writer::Subject;
+use super::writer::{LivePackets, Subject};
 use crate::analysis::{Images, Live, Symbols};
 use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, Thread, TraceHeader};
 
@@ -32,7 +30,6 @@ pub struct LiveProcess {
 /// Methods are named at the end, after the rundown; until then stacks contain addresses.
 pub struct LiveTrace {
     process: LiveProcess,
-    packets: PacketBuffer,
     walk: Option<Walk<'static>>,
     /// Threads named before the start of the stream.
     early_threads: Vec<Thread>,
@@ -41,40 +38,15 @@ pub struct LiveTrace {
     delivered_until: i64,
 }
 
-/// The packets since the previous call of [`LiveTrace::take`].
-#[derive(Debug, Clone, Default)]
-struct PacketBuffer(Rc<RefCell<Vec<u8>>>);
-
-impl Write for PacketBuffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.borrow_mut().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 impl LiveTrace {
     /// Creates an empty trace.
     pub fn new(process: LiveProcess) -> Self {
-        Self {
-            process,
-            packets: PacketBuffer::default(),
-            walk: None,
-            early_threads: Vec::new(),
-            symbols: Live::symbols_only(),
-            delivered_until: 0,
-        }
+        Self { process, walk: None, early_threads: Vec::new(), symbols: Live::symbols_only(), delivered_until: 0 }
     }
 
-    /// Returns the packets since the previous call, each as a `packet` field of a `Trace`.
-    pub fn take(&mut self) -> Vec<u8> {
-        if let Some(walk) = &mut self.walk {
-            walk.flush();
-        }
-        self.packets.0.take()
+    /// Returns the packets since the previous call.
+    pub fn take(&mut self) -> LivePackets {
+        self.walk.as_mut().map(Walk::take).unwrap_or_default()
     }
 
     /// Acknowledges the delivery of the packets returned last.
@@ -95,17 +67,15 @@ impl LiveTrace {
     }
 
     /// Ends all open slices, names the methods, and returns the last packets. `trouble` is the reason if the stream did not end regularly.
-    pub fn finish(mut self, trouble: Option<&str>) -> Vec<u8> {
-        let symbols = self.symbols.into_symbols();
-        if let Some(mut walk) = self.walk.take() {
-            if let Some(trouble) = trouble {
-                walk.note_loss(trouble, walk.newest(), &[]);
-            }
-            walk.set_symbols(symbols);
-            // Writing to memory cannot fail.
-            let _ = walk.finish();
+    pub fn finish(self, trouble: Option<&str>) -> LivePackets {
+        let Some(mut walk) = self.walk else { return LivePackets::default() };
+        if let Some(trouble) = trouble {
+            walk.note_loss(trouble, walk.newest(), &[]);
         }
-        self.packets.0.take()
+        walk.set_symbols(self.symbols.into_symbols());
+        // Writing to memory cannot fail.
+        let _ = walk.finish();
+        walk.take()
     }
 }
 
@@ -115,7 +85,7 @@ impl Sink for LiveTrace {
         // The pid in the process's own namespace may differ.
         let header = TraceHeader { process_id: pid, ..*header };
         let subject = Subject { header, command_line, runtime, ..Subject::default() };
-        let writer = Perfetto::live(self.packets.clone(), subject, started as i64, &name);
+        let writer = Perfetto::live(io::sink(), subject, started as i64, &name);
         let stacks = Stacks::new(Symbols::default(), Images::default());
         let mut walk = Walk::new(Output::new(Box::new(writer), stacks, Part::default(), pid), false, false);
         walk.trace(&header);

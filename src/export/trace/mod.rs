@@ -48,6 +48,7 @@ pub use output::{Part, Written};
 pub use overview::Overview;
 pub use perfetto::notices;
 pub use speedscope::Scratch;
+pub use writer::LivePackets;
 
 /// Options of an export.
 #[derive(Debug, Clone)]
@@ -123,7 +124,7 @@ impl<'w> Export<'w> {
     /// The first error of the output is returned.
     pub fn finish(self) -> io::Result<Finished> {
         match self.0 {
-            Pass::Walk(walk) => walk.finish().map(Finished::Part),
+            Pass::Walk(mut walk) => walk.finish().map(Finished::Part),
             Pass::Events(csv) => csv.finish().map(Finished::Part),
             Pass::Joined(join) => join.finish().map(Finished::Joined),
         }

@@ -9,7 +9,7 @@ use foldhash::HashMap;
 use crate::nettrace::{Thread, ThreadId};
 
 use super::stacks::{FrameId, NodeId, Stacks};
-use super::writer::{Allocation, Counter, Sample, Track, TrackEvent, Writer};
+use super::writer::{Allocation, Counter, LivePackets, Sample, Track, TrackEvent, Writer};
 
 /// Maximum number of remembered threads; beyond it threads are described again.
 const MAX_THREADS: usize = 1 << 16;
@@ -218,9 +218,9 @@ impl<'w> Output<'w> {
         }
     }
 
-    /// Passes on everything found so far.
-    pub(super) fn flush(&mut self) {
-        self.put(|writer, _| writer.flush());
+    /// Takes the packets written so far.
+    pub(super) fn take(&mut self) -> LivePackets {
+        self.writer.take()
     }
 
     /// Describes everything again, for readers that may lack earlier packets; `is_incomplete` if some were lost.
@@ -240,10 +240,10 @@ impl<'w> Output<'w> {
     }
 
     /// Writes the rest.
-    pub(super) fn finish(mut self, newest: i64) -> io::Result<Written> {
+    pub(super) fn finish(&mut self, newest: i64) -> io::Result<Written> {
         let end = newest.min(*self.part.window.end());
         self.put(|writer, stacks| writer.finish(end, stacks));
-        self.error.map_or(Ok(Written { newest, ..self.written }), Err)
+        self.error.take().map_or(Ok(Written { newest, ..std::mem::take(&mut self.written) }), Err)
     }
 }
 

@@ -24,7 +24,7 @@ use self::state::{Kind, truncated};
 use self::tracks::Tracks;
 use super::spans::{Edge, Spans};
 use super::stacks::{FrameId, Stacks};
-use super::writer::{Allocation, ArgumentValue, Counter, Sample, Subject, TrackEvent, Writer};
+use super::writer::{Allocation, ArgumentValue, Counter, LivePackets, Sample, Subject, TrackEvent, Writer};
 
 /// Size of the write buffer, in bytes.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -100,9 +100,12 @@ impl<W: Write> Perfetto<W> {
         self.allocations.write(&self.tracks, &mut self.packets, stacks, &mut self.path);
     }
 
+    /// Writes the packets so far. Those for a tracing service are taken instead.
     fn write_out(&mut self) -> io::Result<()> {
-        self.out.write_all(&self.packets.bytes)?;
-        self.packets.bytes.clear();
+        if !self.packets.is_live() {
+            self.out.write_all(&self.packets.bytes)?;
+            self.packets.bytes.clear();
+        }
         Ok(())
     }
 
@@ -213,8 +216,8 @@ impl<W: Write> Writer for Perfetto<W> {
         Ok(())
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.write_out()
+    fn take(&mut self) -> LivePackets {
+        self.packets.take()
     }
 
     fn restart(&mut self, is_incomplete: bool) -> io::Result<()> {

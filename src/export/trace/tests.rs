@@ -301,7 +301,7 @@ fn any_address_can_be_named_at_the_end_of_a_live_trace() {
     read(&encoder.take(), &mut trace);
     trace.take();
     trace.restart(0);
-    let last = trace.finish(None);
+    let last = trace.finish(None).bytes;
     let mut frames = Vec::new();
     for data in packets(&last).flat_map(fields).map(Result::unwrap).filter(|(number, _)| *number == 12) {
         for frame in fields(data.1.bytes().unwrap()).map(Result::unwrap).filter(|(number, _)| *number == 6) {

@@ -17,7 +17,7 @@ use crate::wire::Utf16;
 use super::allocation_rates::AllocationRates;
 use super::open_slices::{OpenSlices, flow_of};
 use super::output::{Output, Written};
-use super::writer::{Allocation, ArgumentValue, Counter, Sample, Track, TrackEvent};
+use super::writer::{Allocation, ArgumentValue, Counter, LivePackets, Sample, Track, TrackEvent};
 
 /// Maximum length of a text, in characters.
 const MAX_TEXT: usize = 1000;
@@ -70,16 +70,16 @@ impl<'w> Walk<'w> {
     }
 
     /// Ends everything still open.
-    pub(super) fn finish(mut self) -> io::Result<Written> {
+    pub(super) fn finish(&mut self) -> io::Result<Written> {
         let newest = self.newest();
-        self.allocation_rates.finish(newest, &mut self.output);
-        self.open_slices.finish(newest, &mut self.output);
+        std::mem::take(&mut self.allocation_rates).finish(newest, &mut self.output);
+        std::mem::take(&mut self.open_slices).finish(newest, &mut self.output);
         self.output.finish(newest)
     }
 
-    /// Passes on everything found so far.
-    pub(super) fn flush(&mut self) {
-        self.output.flush();
+    /// Takes the packets written so far.
+    pub(super) fn take(&mut self) -> LivePackets {
+        self.output.take()
     }
 
     /// Describes everything again. `lost` is the time since which packets are missing, and their number.

@@ -49,9 +49,9 @@ pub(super) trait Writer {
         Ok(())
     }
 
-    /// Passes on buffered data.
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+    /// Takes the packets written so far, if they are for a tracing service.
+    fn take(&mut self) -> LivePackets {
+        LivePackets::default()
     }
 
     /// Describes everything again, for readers that may lack earlier packets; `is_incomplete` if some were lost.
@@ -61,6 +61,15 @@ pub(super) trait Writer {
 
     /// Finishes the output.
     fn finish(&mut self, end: i64, stacks: &Stacks) -> io::Result<()>;
+}
+
+/// Packets for a tracing service.
+#[derive(Debug, Default)]
+pub struct LivePackets {
+    /// Each packet as a `packet` field of a `Trace`.
+    pub bytes: Vec<u8>,
+    /// Number of packets.
+    pub count: u64,
 }
 
 /// The process of a recording.

@@ -3,12 +3,14 @@
 mod limits;
 mod v6;
 
+use std::io::Read;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use self::v6::{v6, v6_trace, v6_whole};
 use super::super::trace::tests::HEADER;
-use super::super::{Encoder, Event, Field, FieldType, Loss, Metadata, NewEvent, Problem, SequencePoint, Thread};
+use super::super::{Encoder, Event, Field, FieldType, Loss, Metadata, NewEvent, Problem, SequencePoint, StreamBuffer, Thread};
 use super::*;
 use crate::wire::Put;
 
@@ -71,6 +73,21 @@ fn decode_within(limits: Limits, bytes: &[u8], piece: usize) -> (Log, Ending) {
             break;
         }
     }
+    let ending = decoder.finish(&mut log);
+    (log, ending)
+}
+
+/// Decodes as a stream is read from a socket.
+fn decode_buffered(bytes: &[u8], piece: usize) -> (Log, Ending) {
+    let (mut decoder, mut log, mut buffer) = (Decoder::new(Limits::default()), Log::default(), StreamBuffer::default());
+    let mut rest = bytes;
+    while let Ok(count @ 1..) = rest.by_ref().take(piece as u64).read(buffer.space()) {
+        match decoder.feed_blocks(buffer.filled(count), &mut log) {
+            Ok(used) => buffer.consume(used),
+            Err(_) => break,
+        }
+    }
+    let _ = decoder.feed(buffer.unused(), &mut log);
     let ending = decoder.finish(&mut log);
     (log, ending)
 }
@@ -313,6 +330,26 @@ fn uncompressed_event_headers_are_read() {
     );
 }
 
+/// Blocks of all sizes around that of the buffer, also several times its size.
+#[test]
+fn blocks_of_any_size_are_decoded_from_a_buffer() {
+    let mut encoder = Encoder::new(HEADER);
+    let metadata = encoder.metadata(&Metadata { provider: "Demo".into(), name: "A".into(), ..Metadata::default() });
+    for (sequence, kilobytes) in (1..).zip([1, 90, 200, 255, 256, 257, 300, 511, 512, 513, 1700, 3, 100]) {
+        let payload = vec![sequence as u8; kilobytes << 10];
+        encoder.event(&NewEvent { metadata, timestamp: sequence, payload: &payload, ..NewEvent::default() });
+        encoder.flush();
+    }
+    encoder.end();
+    let bytes = encoder.take();
+    let whole = decode(&bytes, bytes.len());
+    assert_eq!((whole.1, whole.0.lines("event").len()), (Ending::Complete, 13));
+    let whole = whole.0;
+    for piece in [1 << 10, 10_007, 64 << 10] {
+        assert!(decode_buffered(&bytes, piece) == (Log(whole.0.clone()), Ending::Complete), "in pieces of {piece} bytes");
+    }
+}
+
 #[test]
 fn decode_error_is_returned_again() {
     let (mut decoder, mut log) = (Decoder::new(Limits::default()), Log::default());
@@ -331,7 +368,8 @@ proptest! {
             bytes[at] = byte;
         }
         let whole = decode(&bytes, bytes.len());
-        prop_assert_eq!(decode(&bytes, piece), whole);
+        prop_assert_eq!(&decode(&bytes, piece), &whole);
+        prop_assert_eq!(decode_buffered(&bytes, piece), whole);
     }
 
     #[test]

@@ -10,14 +10,13 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::commits::{Batch, PacketQuota, Work};
-use crate::export::{LiveProcess, LiveTrace};
+use crate::export::{LivePackets, LiveProcess, LiveTrace};
 use crate::ipc::SessionConfig;
 use crate::model::{PacketCounts, Process, SafeText};
 use crate::net::client::Client;
 use crate::net::stream::BlockingStream;
 use crate::nettrace::{DecodeError, Decoder, Limits, Sink, Thread, ThreadId};
 use crate::perfetto::chunk::WriterId;
-use crate::perfetto::producer::packets;
 use crate::session::blocking::{Blocking, start_blocking};
 use crate::session::plan::StartError;
 use crate::session::progress::Slot;
@@ -141,13 +140,15 @@ impl Stream {
 
 /// Converts a stream, blocking until it ends.
 fn convert(mut stream: EventStream<BlockingStream>, session: &TraceSession, mut converter: Converter) {
-    stream.feed_all(|bytes| {
-        converter.feed(bytes)?;
+    let rest = stream.feed_all(|bytes| {
+        let used = converter.feed_blocks(bytes)?;
         session.examine(&converter.decoder);
-        Ok(())
+        Ok(used)
     });
     // Ends the session now, although conversion may still have work to do.
     drop(stream);
+    // `finish` shows that the stream is incomplete.
+    let _ = converter.feed(rest.unused());
     converter.finish(session);
 }
 
@@ -182,6 +183,15 @@ impl Converter {
     /// # Errors
     /// If the bytes are not a valid event stream; later bytes are then useless.
     pub(in crate::session) fn feed(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
+        self.convert(|decoder, trace| decoder.feed(bytes, trace))
+    }
+
+    /// As [`feed`](Self::feed), but returns the number of bytes used (see [`Decoder::feed_blocks`]).
+    fn feed_blocks(&mut self, bytes: &[u8]) -> Result<usize, DecodeError> {
+        self.convert(|decoder, trace| decoder.feed_blocks(bytes, trace))
+    }
+
+    fn convert<T>(&mut self, decode: impl FnOnce(&mut Decoder, &mut LiveTrace) -> Result<T, DecodeError>) -> Result<T, DecodeError> {
         for (thread, name) in self.names.seen.take().unwrap_or_default() {
             if self.named.get(&thread) == Some(&name) || self.named.len() >= MAX_NAMED_THREADS {
                 continue;
@@ -189,14 +199,14 @@ impl Converter {
             self.named.insert(thread, name.clone());
             self.trace.thread(&Thread { id: ThreadId::of(thread), name: name.into() });
         }
-        self.decoder.feed(bytes, &mut self.trace)?;
+        let decoded = decode(&mut self.decoder, &mut self.trace)?;
         self.out.send(&mut self.trace);
         if self.restart.has_changed().unwrap_or(false) || self.described.elapsed() > DESCRIPTION_INTERVAL {
             self.restart.mark_unchanged();
             self.described = Instant::now();
             self.trace.restart(0);
         }
-        Ok(())
+        Ok(decoded)
     }
 
     /// Passes on the remaining packets and the method names once the session has ended. Returns the packet counts.
@@ -223,11 +233,11 @@ struct PacketSender {
 
 impl PacketSender {
     fn send(&mut self, trace: &mut LiveTrace) {
-        let bytes = trace.take();
-        if bytes.is_empty() {
+        let packets = trace.take();
+        if packets.count == 0 {
             return;
         }
-        if self.put(bytes, false) {
+        if self.put(packets, false) {
             self.waiting = 0;
             trace.acknowledge();
         } else {
@@ -236,8 +246,7 @@ impl PacketSender {
     }
 
     /// Returns whether there was room, which is always the case if `needed` is set.
-    fn put(&mut self, bytes: Vec<u8>, needed: bool) -> bool {
-        let count = packets(&bytes).count() as u64;
+    fn put(&mut self, LivePackets { bytes, count }: LivePackets, needed: bool) -> bool {
         let Some(share) = self.backlog.take(bytes.len(), needed) else {
             self.waiting += count;
             self.tally.dropped.fetch_add(count, Ordering::Relaxed);

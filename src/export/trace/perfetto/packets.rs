@@ -4,6 +4,7 @@ use crate::nettrace::{TraceHeader, UtcTime};
 use crate::perfetto::Message;
 use crate::perfetto::field::{clock, packet, track};
 
+use super::super::writer::LivePackets;
 use super::state::State;
 
 /// First id of our packet sequences. Those of other traces are lower, so that an export can be appended to one.
@@ -15,6 +16,8 @@ const STRIDE: u32 = 1 << 16;
 #[derive(Debug)]
 pub(super) struct Packets {
     pub(super) bytes: Vec<u8>,
+    /// Number of packets since the last [`take`](Self::take).
+    count: u64,
     pub(super) state: State,
     /// Id of the packet sequence: each recording of a trace has its own, and a new one after each reset of its state. 0 if a tracing service
     /// assigns it.
@@ -28,7 +31,7 @@ impl Packets {
     pub(super) fn new(header: &TraceHeader, number: u32) -> Self {
         let sequence = FIRST_SEQUENCE.wrapping_add(number % STRIDE).wrapping_sub(STRIDE);
         let origin = header.nanoseconds_between(0, header.sync_ticks);
-        let mut packets = Self { bytes: Vec::new(), state: State::default(), sequence, origin };
+        let mut packets = Self { bytes: Vec::new(), count: 0, state: State::default(), sequence, origin };
         packets.begin();
         packets
     }
@@ -36,7 +39,7 @@ impl Packets {
     /// Starts packets for a tracing service, which assigns sequence ids itself. Code is described by `path`, and its methods are named at the end.
     pub(super) fn live(header: &TraceHeader, path: String) -> Self {
         let origin = header.nanoseconds_between(0, header.sync_ticks);
-        let mut packets = Self { bytes: Vec::new(), state: State::with_late_names(path), sequence: 0, origin };
+        let mut packets = Self { bytes: Vec::new(), count: 0, state: State::with_late_names(path), sequence: 0, origin };
         packets.clear_state(|packet| packet.uint(packet::FIRST_PACKET_ON_SEQUENCE, 1));
         packets
     }
@@ -78,6 +81,13 @@ impl Packets {
         });
     }
 
+    /// Takes all packets.
+    pub(super) fn take(&mut self) -> LivePackets {
+        // The next packets usually take as much space.
+        let next = Vec::with_capacity(self.bytes.len());
+        LivePackets { bytes: std::mem::replace(&mut self.bytes, next), count: std::mem::take(&mut self.count) }
+    }
+
     /// Whether the packets are for a tracing service.
     pub(super) fn is_live(&self) -> bool {
         self.sequence == 0
@@ -91,6 +101,7 @@ impl Packets {
     /// Appends a packet.
     pub(super) fn packet(&mut self, flags: u64, at: Option<i64>, fill: impl FnOnce(&mut Message<'_>)) {
         let at = at.map(|at| self.time(at));
+        self.count += 1;
         let Self { bytes, state, sequence, .. } = self;
         Message::new(bytes).message(packet::PACKET, |packet| {
             if let Some(at) = at {
