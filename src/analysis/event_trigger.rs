@@ -1,5 +1,8 @@
 //! Detects a specific event in a stream.
 
+use std::collections::VecDeque;
+use std::time::Duration;
+
 use super::event_text::{Described, describe};
 use crate::clr::{Condition, Trigger};
 use crate::nettrace::{ByMetadata, Event, Metadata, Sink, TraceHeader};
@@ -11,7 +14,9 @@ use crate::nettrace::{ByMetadata, Event, Metadata, Sink, TraceHeader};
 pub struct EventTrigger {
     trigger: Option<Trigger>,
     needles: Option<[Vec<u8>; 2]>,
-    pointer_size: u8,
+    header: TraceHeader,
+    /// Timestamps of the latest occurrences, fewer than are required.
+    latest: VecDeque<i64>,
     /// Whether events of a kind are examined, by metadata index.
     selected: ByMetadata<bool>,
     found: Option<Described>,
@@ -24,22 +29,23 @@ impl EventTrigger {
             Some(Condition::Text(text)) => Some([text.encode_utf16().flat_map(u16::to_le_bytes).collect(), text.as_bytes().to_vec()]),
             _ => None,
         };
-        Self { trigger, needles, pointer_size: TraceHeader::default().pointer_size, selected: ByMetadata::default(), found: None }
+        let (latest, selected) = (VecDeque::new(), ByMetadata::default());
+        Self { trigger, needles, header: TraceHeader::default(), latest, selected, found: None }
     }
 
-    /// Returns whether the event has occurred.
+    /// Returns whether the event has occurred, as often as required.
     pub fn is_triggered(&self) -> bool {
         self.found.is_some()
     }
 
-    /// Returns the fields of its first occurrence.
+    /// Returns the fields of the occurrence that completed it.
     pub fn found(&self) -> Option<&Described> {
         self.found.as_ref()
     }
 
     fn matches(&self, event: &Event<'_>) -> bool {
         if let Some(Condition::Fields(expected)) = self.trigger.as_ref().map(Trigger::condition) {
-            let described = describe(event, self.pointer_size);
+            let described = describe(event, self.header.pointer_size);
             let has = |(name, value): &(String, String)| {
                 described.fields().any(|(found, text)| found.eq_ignore_ascii_case(name) && is_value(text, value))
             };
@@ -47,6 +53,19 @@ impl EventTrigger {
         }
         let holds = |needle: &Vec<u8>| event.payload.windows(needle.len()).any(|window| window == needle);
         self.needles.as_ref().is_none_or(|needles| needles.iter().any(holds))
+    }
+
+    /// Notes an occurrence, and returns whether there are as many as required, in the time required.
+    fn is_last(&mut self, timestamp: i64) -> bool {
+        let Some(repetition) = self.trigger.as_ref().map(Trigger::repetition) else { return false };
+        self.latest.push_back(timestamp);
+        if self.latest.len() < repetition.count as usize {
+            return false;
+        }
+        let Some(first) = self.latest.pop_front() else { return false };
+        // Negative between threads, whose events are not in order.
+        let took = u64::try_from(self.header.nanoseconds_between(first, timestamp)).unwrap_or_default();
+        repetition.within.is_none_or(|within| Duration::from_nanos(took) <= within)
     }
 }
 
@@ -62,7 +81,7 @@ fn is_value(text: &str, value: &str) -> bool {
 
 impl Sink for EventTrigger {
     fn trace(&mut self, header: &TraceHeader) {
-        self.pointer_size = header.pointer_size;
+        self.header = *header;
     }
 
     fn metadata(&mut self, metadata: &Metadata) {
@@ -72,8 +91,8 @@ impl Sink for EventTrigger {
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
-        if self.selected.of(event.metadata) && self.found.is_none() && self.matches(event) {
-            self.found = Some(describe(event, self.pointer_size));
+        if self.selected.of(event.metadata) && self.found.is_none() && self.matches(event) && self.is_last(event.timestamp()) {
+            self.found = Some(describe(event, self.header.pointer_size));
         }
     }
 }
@@ -122,6 +141,29 @@ mod tests {
             ("Reason=1", true),
         ] {
             assert_eq!(triggers(Some(&format!("{runtime}/GCStart[{fields}]")), &bytes), expected, "{fields}");
+        }
+    }
+
+    #[test]
+    fn event_must_occur_several_times_in_a_time() {
+        let mut encoder = Encoder::new(TraceHeader { ticks_per_second: 1_000, ..TraceHeader::default() });
+        let id = encoder.metadata(&Metadata { provider: "P".to_owned(), event_id: 7, ..Metadata::default() });
+        // Milliseconds: two bursts of three; in the second, the events of two threads are not in order.
+        for timestamp in [0, 1_000, 2_000, 60_000, 60_900, 60_300] {
+            encoder.event(&NewEvent { metadata: id, timestamp, thread: 1, capture_thread: 1, ..NewEvent::default() });
+        }
+        encoder.end();
+        let bytes = encoder.take();
+        for (times, expected) in [
+            ("3 times in 1s", true),
+            ("3 times in 299ms", false),
+            ("2 times in 900ms", true),
+            ("4 times in 2s", false),
+            ("4 times in 1m", true),
+            ("6 times", true),
+            ("7 times", false),
+        ] {
+            assert_eq!(triggers(Some(&format!("P/7 {times}")), &bytes), expected, "{times}");
         }
     }
 

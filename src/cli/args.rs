@@ -295,7 +295,7 @@ pub(super) struct Target {
 
 #[derive(Debug, Args)]
 pub(super) struct When {
-    /// Wait until this is true: NAME>VALUE (or <, >=, <=), for TIME if it must last, such as "cpu>80 for 10s" or memory>2GB; NAME is cpu (percent of a core), memory, threads, open-files or a counter; or until an event occurs: exception, exception:TEXT or PROVIDER/EVENT; any of several: "cpu>80 or memory>2GB"
+    /// Wait until this is true: NAME>VALUE (or <, >=, <=), for TIME if it must last, such as "cpu>80 for 10s" or memory>2GB; NAME is cpu (percent of a core), memory, threads, open-files or a counter; or until an event occurs: exception, exception:TEXT or PROVIDER/EVENT, with "N times in TIME" if once is not enough; any of several: "cpu>80 or memory>2GB"
     #[arg(long, value_name = "CONDITION", value_parser = Conditions::parse)]
     pub(super) when: Option<Conditions>,
     /// Wait until the target exists

@@ -1,6 +1,8 @@
-//! An event to wait for: `PROVIDER/EVENT`, `PROVIDER/EVENT:TEXT`, `PROVIDER/EVENT[FIELD=VALUE,..]`, `exception` or `exception:TEXT`.
+//! An event to wait for: `PROVIDER/EVENT`, `PROVIDER/EVENT:TEXT`, `PROVIDER/EVENT[FIELD=VALUE,..]`, `exception` or `exception:TEXT`; optionally
+//! `N times in TIME`.
 
 use std::fmt;
+use std::time::Duration;
 
 use super::{RUNTIME_PROVIDER, events};
 
@@ -8,13 +10,29 @@ use super::{RUNTIME_PROVIDER, events};
 const EXCEPTION: &str = "exception";
 /// Its name.
 const EXCEPTION_THROWN: &str = "ExceptionThrown";
+/// Follows the number of occurrences.
+const TIMES: &str = " times";
+/// Follows it, before the time.
+const IN: &str = " in ";
+/// Maximum number of occurrences: the time of each is remembered.
+const MAX_COUNT: u32 = 100_000;
 
-/// An event to wait for: provider, event and condition.
+/// An event to wait for: provider, event and condition, and how often it must occur.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trigger {
     provider: String,
     event: EventSelector,
     condition: Condition,
+    repetition: Repetition,
+}
+
+/// How often an event must occur.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repetition {
+    /// Number of occurrences, at least 1.
+    pub count: u32,
+    /// The time within which they must occur, if that matters.
+    pub within: Option<Duration>,
 }
 
 /// Condition on the payload of an event.
@@ -38,13 +56,17 @@ enum EventSelector {
 impl Trigger {
     /// Parses `PROVIDER/EVENT`, where the event is an ID, a name or `*` for any; `PROVIDER/EVENT:TEXT`, with text that the payload must
     /// contain; or `PROVIDER/EVENT[FIELD=VALUE,..]`, with fields that must all have the given values. `exception` stands for the runtime's
-    /// `ExceptionThrown`.
+    /// `ExceptionThrown`. Followed by `N times` or `N times in TIME` if it must occur more than once.
     ///
     /// # Errors
     /// Returns a sentence with the expected syntax.
     pub fn parse(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "expected PROVIDER/EVENT, PROVIDER/EVENT:TEXT or PROVIDER/EVENT[FIELD=VALUE,..], such as \
-             Microsoft-Windows-DotNETRuntime/GCStart[Depth=2], or exception or exception:TEXT";
+             Microsoft-Windows-DotNETRuntime/GCStart[Depth=2], or exception or exception:TEXT; with \" N times in TIME\" if it must occur more than once";
+        let (text, repetition) = Repetition::split(text);
+        if !(1..=MAX_COUNT).contains(&repetition.count) {
+            return Err(format!("the number of times must be between 1 and {MAX_COUNT}"));
+        }
         let exception = text.strip_prefix(EXCEPTION).filter(|rest| rest.is_empty() || rest.starts_with(':'));
         let expanded = exception.map(|rest| format!("{RUNTIME_PROVIDER}/{EXCEPTION_THROWN}{rest}"));
         let (provider, rest) = expanded.as_deref().unwrap_or(text).split_once('/').ok_or(EXPECTED)?;
@@ -57,14 +79,15 @@ impl Trigger {
             (None, _) => (rest, Condition::Always),
         };
         let (provider, event) = (provider.trim(), event.trim());
-        if provider.is_empty() || event.is_empty() {
+        // With a space, it is a wrong number of times rather than a name.
+        if provider.is_empty() || event.is_empty() || event.contains(' ') {
             return Err(EXPECTED.to_owned());
         }
         let event = match event {
             "*" => EventSelector::Any,
             _ => event.parse().map_or_else(|_| EventSelector::Name(event.to_owned()), EventSelector::Id),
         };
-        Ok(Self { provider: provider.to_owned(), event, condition })
+        Ok(Self { provider: provider.to_owned(), event, condition, repetition })
     }
 
     /// Returns the provider of the event.
@@ -75,6 +98,11 @@ impl Trigger {
     /// Returns the condition on the payload.
     pub fn condition(&self) -> &Condition {
         &self.condition
+    }
+
+    /// Returns how often the event must occur.
+    pub fn repetition(&self) -> Repetition {
+        self.repetition
     }
 
     /// Returns a specification of the provider, as [`parse_provider`](super::parse_provider) reads it. Only the group of events with the name
@@ -112,6 +140,25 @@ impl Trigger {
     }
 }
 
+impl Repetition {
+    const ONCE: Self = Self { count: 1, within: None };
+
+    /// Splits ` N times in TIME` from the end of a text. Anything else belongs to the text.
+    fn split(text: &str) -> (&str, Self) {
+        let split = || {
+            let (counted, after) = text.rsplit_once(TIMES)?;
+            let (event, count) = counted.rsplit_once(' ')?;
+            let within = match after.strip_prefix(IN) {
+                Some(time) => Some(humantime::parse_duration(time.trim()).ok()?),
+                None => after.trim().is_empty().then_some(None)?,
+            };
+            let count = count.parse().ok()?;
+            Some((event.trim_end(), if count == 1 { Self::ONCE } else { Self { count, within } }))
+        };
+        split().unwrap_or((text, Self::ONCE))
+    }
+}
+
 impl Condition {
     fn fields(text: &str) -> Option<Self> {
         let field = |part: &str| part.split_once('=').map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
@@ -131,13 +178,18 @@ impl fmt::Display for Trigger {
             EventSelector::Name(name) => write!(f, "{provider}/{name}")?,
         }
         match &self.condition {
-            Condition::Always => Ok(()),
-            Condition::Text(text) => write!(f, ":{text}"),
+            Condition::Always => {}
+            Condition::Text(text) => write!(f, ":{text}")?,
             Condition::Fields(fields) => {
                 let fields: Vec<_> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
-                write!(f, "[{}]", fields.join(","))
+                write!(f, "[{}]", fields.join(","))?;
             }
         }
+        let Repetition { count, within } = self.repetition;
+        if count > 1 {
+            write!(f, " {count}{TIMES}")?;
+        }
+        within.map_or(Ok(()), |time| write!(f, "{IN}{}", humantime::format_duration(time)))
     }
 }
 
@@ -147,11 +199,49 @@ mod tests {
 
     #[test]
     fn triggers_round_trip() {
-        for text in ["P/80", "P/ExceptionThrown:a: b", "P/Request/Start", "P/Stop:x", "P/Stop:[a]", "P/GCEnd[Depth=2,Count=]", "P/*"] {
+        for text in [
+            "P/80",
+            "P/ExceptionThrown:a: b",
+            "P/Request/Start",
+            "P/Stop:x",
+            "P/Stop:[a]",
+            "P/GCEnd[Depth=2,Count=]",
+            "P/*",
+            "P/80 3 times",
+            "P/GCEnd[Depth=2] 2 times in 1m 30s",
+            "P/*:a b 100000 times in 500ms",
+            "P/*:three times in 5s",
+            "P/*:3 times in a row",
+            "P/*:3 timestamps",
+        ] {
             assert_eq!(Trigger::parse(text).unwrap().to_string(), text);
         }
-        for wrong in ["", "P", "P/", "/80", "P/80:", " / ", "P/80[", "P/80[]", "P/80[a]", "P/80[=1]", "P/80[a=1]b", "P/[a=1]"] {
+        for wrong in [
+            "",
+            "P",
+            "P/",
+            "/80",
+            "P/80:",
+            " / ",
+            "P/80[",
+            "P/80[]",
+            "P/80[a]",
+            "P/80[=1]",
+            "P/80[a=1]b",
+            "P/[a=1]",
+            "P/80 times",
+            "P/80[a=1] 2 times in",
+            " 2 times",
+        ] {
             assert!(Trigger::parse(wrong).unwrap_err().starts_with("expected PROVIDER/EVENT"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn number_of_times_is_limited() {
+        assert_eq!(Trigger::parse("P/80 1 times in 5s"), Trigger::parse("P/80"));
+        for text in ["P/80 0 times", "exception:a 100001 times in 1m"] {
+            assert_eq!(Trigger::parse(text).unwrap_err(), "the number of times must be between 1 and 100000");
         }
     }
 

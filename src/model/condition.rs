@@ -105,6 +105,8 @@ mod tests {
             ("My-Source/Request[Path=a>b]", "My-Source/Request[Path=a>b]"),
             ("cpu>80 for 10s or memory>2GB or exception:Timeout", "cpu>80 for 10s or memory>2GB or exception:Timeout"),
             ("exception:refused or reset or cpu>80", "exception:refused or reset or cpu>80"),
+            ("exception:Timeout 5 times in 60s or cpu>80", "exception:Timeout 5 times in 1m or cpu>80"),
+            ("exception:refused or reset 3 times", "exception:refused or reset 3 times"),
         ] {
             assert_eq!(Conditions::parse(text).as_ref().map(Conditions::to_string).as_deref(), Ok(shown));
             assert_eq!(Conditions::parse(shown), Conditions::parse(text));

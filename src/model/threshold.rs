@@ -8,7 +8,7 @@ use crate::clr::COUNTERS_PROVIDER;
 
 pub(super) const EXPECTED: &str = "expected NAME>VALUE or NAME<VALUE, with \" for TIME\" if it must last, such as \"cpu>80 for 10s\", memory>2GB or \
      exception-count>100; NAME is cpu, memory, threads, open-files or a counter, with [TAG=VALUE] if only one of its series counts; or an event: \
-     exception, exception:TEXT or PROVIDER/EVENT; any of several: \"cpu>80 or memory>2GB\"";
+     exception, exception:TEXT or PROVIDER/EVENT, with \" N times in TIME\" if once is not enough; any of several: \"cpu>80 or memory>2GB\"";
 
 /// A figure of a process, and the value that it must reach.
 #[derive(Debug, Clone, PartialEq)]

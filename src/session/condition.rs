@@ -87,7 +87,8 @@ async fn meet(
         }
         Condition::Event(trigger) => {
             let fields = event::occurrence(client, trigger).await?;
-            Ok(format!("{condition} occurred: {fields}"))
+            let verb = if trigger.repetition().count == 1 { "occurred" } else { "is true; the last event" };
+            Ok(format!("{condition} {verb}: {fields}"))
         }
     }
 }

@@ -17,11 +17,7 @@ fn waiting(arguments: &[&str], folder: &std::path::Path) -> Running {
 /// Checks that a command still waits after some readings.
 fn assert_waits(running: &mut Running) {
     std::thread::sleep(Duration::from_millis(2500));
-    assert!(
-        running.is_alive() && !running.stderr().contains("is true:") && !running.stderr().contains("occurred:"),
-        "{}",
-        running.stderr()
-    );
+    assert!(running.is_alive() && !running.stderr().contains("is true") && !running.stderr().contains("occurred:"), "{}", running.stderr());
 }
 
 #[test]
@@ -98,6 +94,24 @@ fn dump_is_taken_when_an_exception_is_thrown() {
         assert!(output.stderr.contains("exception:InvalidOperationException occurred: "), "{runtime}: {}", output.stderr);
         assert_waits(&mut other);
         assert!(program.is_alive(), "{runtime}");
+    });
+}
+
+#[test]
+fn events_are_waited_for_until_there_are_several_in_a_time() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let (pid, place) = (program.pid().to_string(), folder());
+        let burst = "exception:InvalidOperationException 3 times in 1s";
+        let mut running = waiting(&["stacks", &pid, "--json", "--when", burst], place.path());
+        for _ in 0..2 {
+            program.carry_out("throw 2");
+            assert_waits(&mut running);
+        }
+        program.carry_out("throw 3");
+        let output = running.wait();
+        assert!(output.stderr.contains(&format!("{burst} is true; the last event: ")), "{runtime}: {}", output.stderr);
+        assert!(output.json()["threads"].as_u64().unwrap() > 0, "{runtime}");
     });
 }
 

@@ -84,7 +84,7 @@ pub(in crate::cli) struct Record {
     /// Only these events of a provider, or, with ^, all except these (.NET 10)
     #[arg(long, value_name = "PROVIDER/[^]ID,ID")]
     pub(in crate::cli) event_ids: Vec<String>,
-    /// Stop at this event, by its id or name, or * for any; with :TEXT, only if its payload contains it; with [FIELD=VALUE,..], only if fields have these values
+    /// Stop at this event, by its id or name, or * for any; with :TEXT, only if its payload contains it; with [FIELD=VALUE,..], only if fields have these values; followed by "N times in TIME" if once is not enough
     #[arg(long, value_name = "PROVIDER/EVENT", value_parser = Trigger::parse)]
     pub(in crate::cli) stop_on: Option<Trigger>,
     /// Stop once one of these conditions is met, as for --when
