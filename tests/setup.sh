@@ -302,6 +302,9 @@ assemble_programs() {
   compile web "$cache/$oldest/shared/$web/$oldest"/Microsoft.*.dll
   for version in "${from[@]}"; do on "net$version" "net$version.0" "$version.0" web $base $web; done
   rm "$partial"/result/*.dll
+  compile gcdump
+  on net10 net10.0 10.0 gcdump $base
+  rm "$partial/result/gcdump.dll"
   compile hook
   compile host
   mv "$partial/result/hook.dll" "$partial/result/net9"

@@ -16,6 +16,8 @@ use crate::{figures, reader};
 
 /// Environment variable with the folder of `teoracle.dll`, a program that prints TraceEvent's results as JSON.
 const TRACE_EVENT: &str = "DN_TOP_TRACEEVENT";
+/// Environment variable with the folder of dotnet-trace, which contains the reader of dotnet-gcdump.
+const DOTNET_TRACE: &str = "DN_TOP_DOTNET_TRACE";
 
 fn record(program: &Program, place: &Path, name: &str, arguments: &[&str]) -> (Running, PathBuf) {
     let file = place.join(name).with_extension("nettrace");
@@ -192,6 +194,41 @@ fn readers_agree_on_given_recording() {
     let events = figures::of(&fs::read(&file).unwrap())["events"].as_u64().unwrap();
     assert!(events > 100, "{events} events");
     assert_same(&runtimes::net10().unwrap(), &[file]);
+}
+
+#[test]
+fn dotnet_gcdump_agrees_on_heap_files() {
+    let reader = std::env::var_os(DOTNET_TRACE).zip(runtimes::net10().and_then(|net10| Some((net10.host(), net10.compiled("gcdump")?))));
+    let Some((library, (host, reader))) = reader else {
+        return runtimes::skip(&format!("{DOTNET_TRACE} names no folder with dotnet-trace.dll, or there is no .NET 10"));
+    };
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.carry_out("hold 1000");
+        let (place, pid) = (folder(), program.pid().to_string());
+        let file = place.path().join("a.gcdump");
+        let heap = Invocation::new(["heap", &pid, "--yes", "--json", "-n", "100000", "-o", file.to_str().unwrap()]).run().json();
+        let output = Command::new(&host).arg(&reader).arg(&library).arg(&file).output().unwrap();
+        assert!(output.status.success(), "{runtime}: {}", String::from_utf8_lossy(&output.stderr));
+        let theirs: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(theirs["bytes"], heap["bytes"], "{runtime}");
+        let mut sums = BTreeMap::<_, (u64, u64)>::new();
+        for row in theirs["types"].as_array().unwrap() {
+            // The file has large objects of a type in types of their own.
+            let name = row[0].as_str().unwrap().split(" (Bytes > ").next().unwrap();
+            let sum = sums.entry(name).or_default();
+            *sum = (sum.0 + row[1].as_u64().unwrap(), sum.1 + row[2].as_u64().unwrap());
+        }
+        let mut ours = BTreeMap::<_, (u64, u64)>::new();
+        for row in heap["types"].as_array().unwrap() {
+            let sum = ours.entry(row["name"].as_str().unwrap()).or_default();
+            *sum = (sum.0 + row["objects"].as_u64().unwrap(), sum.1 + row["bytes"].as_u64().unwrap());
+        }
+        assert_eq!(ours["Held"].0, 1000, "{runtime}");
+        // What they have besides are the roots, which have no size.
+        sums.retain(|name, (_, bytes)| ours.contains_key(name) || *bytes > 0);
+        assert_eq!(sums, ours, "{runtime}");
+    });
 }
 
 /// Returns the name of a function as in PerfView, which lowercases some module names.

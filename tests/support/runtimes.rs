@@ -128,7 +128,7 @@ impl Runtime {
     }
 
     /// Returns a program of `tests/programs` compiled for this runtime.
-    fn compiled(&self, name: &str) -> Option<PathBuf> {
+    pub(crate) fn compiled(&self, name: &str) -> Option<PathBuf> {
         let folder = match (self.form, self.major()) {
             (Form::Trimmed | Form::NativeAot, _) => return None,
             (_, 3) => "net31".to_owned(),
