@@ -62,7 +62,10 @@ async fn listen(host: &Host, path: &Path, record_command: &RecordCommand) -> Res
             return Err(failure);
         }
     };
+    // A runtime also connects to the port when it has been running for long, such as in a repetition.
+    let located = host.directory()?.locate(&launched.key.pid.to_string()).await;
+    let from = if located.is_ok_and(|process| process.run_state == RunState::Running) { "" } else { " from its start" };
     let recorder = resumed(recorder, launched.resume().await).await?;
-    record_command.announce(&format!("process {} ({name}) from its start", launched.key.pid));
+    record_command.announce(&format!("process {} ({name}){from}", launched.key.pid));
     record_command.follow(recorder, &mut interrupts).await?.exit_or_interrupted()
 }

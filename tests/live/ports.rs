@@ -270,6 +270,23 @@ fn first_program_on_a_port_is_recorded_from_its_start() {
     });
 }
 
+/// A program that runs already connects to the port as soon as it is served.
+#[test]
+fn program_that_runs_already_is_not_announced_as_recorded_from_its_start() {
+    runtimes::each(runtimes::since(5, runtimes::with("known")), |runtime| {
+        let place = folder();
+        let port = place.path().join("port");
+        let mut program = runtime.program("known").env("DOTNET_DiagnosticPorts", format!("{},nosuspend", port.display())).start();
+        program.carry_out("throw 1");
+        let listen = format!("{},listen", port.display());
+        let words = ["trace", &listen, "--clr-events", "gc", "--duration", "1s", "--json"];
+        let output = Invocation::new(words).current_dir(place.path()).run();
+        let announced = format!("recording process {} (known): gc; Ctrl-C stops it", program.pid());
+        assert!(output.code == 0 && output.stderr.contains(&announced), "{runtime}: {output:?}");
+        assert!(program.answers(), "{runtime}");
+    });
+}
+
 #[test]
 fn socket_with_port_suffix_is_a_target() {
     runtimes::each(runtimes::all(), |runtime| {
