@@ -159,11 +159,16 @@ pub async fn check_dump(client: &Client, process: &Process, request: &DumpReques
 
 /// Returns the path of a dump as seen by us, if it is free and its folder exists.
 fn free_path(process: &Process, path: &TargetPath) -> Result<PathBuf, DumpError> {
+    let is_folder = path.as_str().ends_with(std::path::is_separator);
     let path = Path::new(path.as_str());
     let here = reachable_path(process, path);
     let is_missing = |folder: &Path| target_file::inspect(folder).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
     if let (Some(folder), Some(_)) = (path.parent(), here.parent().filter(|folder| is_missing(folder))) {
         return Err(DumpError::NoFolder { folder: folder.to_owned(), has_own_root: has_own_root(process) });
+    }
+    // The path of a folder that does not exist.
+    if is_folder && is_missing(&here) {
+        return Err(DumpError::NoFolder { folder: path.to_owned(), has_own_root: has_own_root(process) });
     }
     // In another root directory, a link that leads nowhere counts as free.
     if has_own_root(process) {

@@ -292,6 +292,8 @@ async fn dump_is_found_and_never_overwrites_a_file() {
     let missing = bench.dir.path().join("missing");
     let error = dump(&bench.client, &bench.process, &request(&missing.join("core")), |_| ()).await.unwrap_err();
     assert_eq!(error.to_string(), format!("the folder {} does not exist; choose one that does", missing.display()));
+    let folder = dump(&bench.client, &bench.process, &request(&missing.join("")), |_| ()).await.unwrap_err();
+    assert_eq!(folder.to_string(), format!("the folder {}/ does not exist; choose one that does", missing.display()));
     let nowhere = dump(&bench.client, &bench.process, &request(Path::new("/proc/core")), |_| ()).await.unwrap_err();
     assert!(nowhere.to_string().contains("createdump"), "{nowhere}");
 }
