@@ -142,9 +142,16 @@ fn invalid_arguments_are_rejected_before_connecting() {
         // The target does not exist; it is not even looked up.
         Invocation::new([&["trace", "4194305"], arguments].concat()).run().assert_refused(2, words);
     }
-    for arguments in
-        [&["trace"][..], &["trace", "1", "--max-size", "big"], &["trace", "1", "--duration", "soon"], &["dump", "1", "--type", "huge"]]
-    {
+    for arguments in [
+        &["trace"][..],
+        &["trace", "1", "--max-size", "big"],
+        &["trace", "1", "--duration", "soon"],
+        &["dump", "1", "--type", "huge"],
+        // It selects what --follow shows, which has no number of rows.
+        &["events", "1", "--filter", "x"],
+        &["events", "1", "--filter", "x", "-n", "3"],
+        &["events", "1", "--filter", "x", "--range", "..1s"],
+    ] {
         let output = Invocation::new(arguments).run();
         assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{arguments:?}");
         assert!(output.stderr.starts_with("dn-top: "), "{}", output.stderr);

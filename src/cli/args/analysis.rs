@@ -164,7 +164,8 @@ pub(in crate::cli) struct EventList {
     #[command(flatten)]
     pub(in crate::cli) selection: Selection,
     /// Only follow events whose names or providers contain all of these words; !WORD excludes events
-    #[arg(long, value_name = "WORDS", requires = "follow")]
+    // Without these conflicts, it would be ignored together with them: they exclude --follow, which then is not required.
+    #[arg(long, value_name = "WORDS", requires = "follow", conflicts_with_all = ["range", "count"])]
     pub(in crate::cli) filter: Option<String>,
 }
 
