@@ -83,6 +83,15 @@ fn log_messages_have_the_level_and_category_that_were_asked_for() {
         assert_eq!(found[1], "    System.InvalidOperationException: as it was asked to", "{runtime}");
         assert!(found[2].starts_with("       at Web.Answer("), "{runtime}: {found:#?}");
         errors.interrupt();
+
+        // The runtime sends the messages of both to both.
+        let (all, usual) = (logs(&["--level", "debug"]), logs(&["--json"]));
+        client.carry_out(&format!("get 1 {url}/orders/7"));
+        assert!(lines(&all, 8, runtime).iter().any(|line| line.contains("  debug ")), "{runtime}");
+        let found = parsed(&lines(&usual, 2, runtime));
+        assert!(found.iter().all(|message| message["level"] == "info"), "{runtime}: {found:#?}");
+        all.interrupt();
+        usual.interrupt();
         assert!(server.answers(), "{runtime}");
     });
 }
@@ -111,6 +120,29 @@ fn requests_and_selected_events_appear_as_they_occur() {
         for running in [requests, events] {
             assert_eq!(running.interrupt().code, 130, "{runtime}");
         }
+    });
+}
+
+/// A process has one filter of these events: it is removed with the session that set it last.
+#[test]
+fn status_that_is_lost_with_another_session_is_unknown() {
+    runtimes::each(runtimes::with("web"), |runtime| {
+        let (server, url) = serve(runtime);
+        let mut client = runtime.program("fetch").start();
+        let pid = server.pid().to_string();
+        let table = Invocation::new(["http", &pid, "--duration", "1m", "--json"]).start();
+        table.wait_for_stderr("recording ");
+        let [requests, other] = [follow(&["http", &pid, "--follow", "--json"]), follow(&["http", &pid, "--follow"])];
+        client.carry_out(&format!("get 1 {url}/status/500"));
+        lines(&requests, 1, runtime);
+        other.interrupt();
+        client.carry_out(&format!("get 1 {url}/status/500"));
+        let found = parsed(&lines(&requests, 2, runtime));
+        let outcomes: Vec<_> = found.iter().map(|request| (&request["outcome"], &request["failed"])).collect();
+        assert_eq!(outcomes, [(&"500".into(), &true.into()), (&"unknown".into(), &Value::Null)], "{runtime}: {found:#?}");
+        let output = table.interrupt();
+        assert!(output.stderr.contains("no status of 1 served request, not counted as failed: "), "{runtime}: {}", output.stderr);
+        requests.interrupt();
     });
 }
 

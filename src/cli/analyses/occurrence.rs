@@ -1,7 +1,7 @@
 //! The fields of what occurs: a row of an analysis, and an object of `--follow --json`.
 
 use super::fields::{Field, Value};
-use crate::analysis::{Collection, LEVELS, LogMessage, Occurrence};
+use crate::analysis::{Collection, LEVELS, Layer, LogMessage, Occurrence, Outcome};
 use crate::model::SafeText;
 
 /// Returns the fields of an occurrence.
@@ -25,7 +25,7 @@ pub(super) fn fields(occurrence: &Occurrence) -> Vec<Field> {
             ("subject", Value::text(&finished.subject)),
             ("route", known(&finished.route)),
             ("outcome", Value::text(&finished.outcome.to_string())),
-            ("failed", Value::Flag(finished.layer.is_failure(finished.outcome))),
+            ("failed", failed(finished.layer, finished.outcome)),
         ],
         Occurrence::Event(event) => vec![
             ("at_ns", at(event.at)),
@@ -36,6 +36,12 @@ pub(super) fn fields(occurrence: &Occurrence) -> Vec<Field> {
             ("fields", Value::Texts(event.payload.fields().map(|(name, value)| (SafeText::new(name), SafeText::new(value))).collect())),
         ],
     }
+}
+
+/// Returns whether an activity failed: unknown for a request without a status.
+fn failed(layer: Layer, outcome: Outcome) -> Value {
+    let is_request = !layer.direction().is_empty();
+    if is_request && outcome == Outcome::Unknown { Value::Missing } else { Value::Flag(layer.is_failure(outcome)) }
 }
 
 fn at(at: i64) -> Value {
@@ -69,4 +75,18 @@ pub(super) fn message_fields(message: &LogMessage) -> Vec<Field> {
         ("arguments", known(&message.arguments)),
         ("exception", known(&message.exception)),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A request without a status may have been answered with any.
+    #[test]
+    fn request_without_a_status_is_not_reported_as_successful() {
+        let all = [Layer::Server, Layer::Client, Layer::Part].map(|layer| failed(layer, Outcome::Unknown));
+        assert_eq!(all, [Value::Missing, Value::Missing, Value::Flag(false)]);
+        let known = [Outcome::Status(500), Outcome::Status(404), Outcome::Failed].map(|outcome| failed(Layer::Server, outcome));
+        assert_eq!(known, [true, false, true].map(Value::Flag));
+    }
 }

@@ -37,7 +37,10 @@ impl<'a> Request<'a> {
     }
 
     pub(in crate::cli) fn logs(arguments: &'a args::Logs) -> Self {
-        let logs = LogFilter { level: arguments.level.map_or(0, |level| level as usize), categories: arguments.category.clone() };
+        // Another session can enable more messages of a process, which are then in all sessions.
+        let of_process = args::recording(&arguments.followable.analyze.source).is_none().then_some(LogLevel::Info);
+        let level = arguments.level.or(of_process).map_or(0, |level| level as usize);
+        let logs = LogFilter { level, categories: arguments.category.clone() };
         Self { logs, level: arguments.level, ..Self::followable(Analysis::Logs, OccurrenceKind::Messages, &arguments.followable) }
     }
 

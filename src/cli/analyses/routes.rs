@@ -5,7 +5,7 @@ use std::io::Write;
 use serde::Serialize;
 
 use super::fields::{Counts, Fields, Value, write_table};
-use crate::analysis::{ActivitySnapshot, ActivitySubject, OperationSnapshot};
+use crate::analysis::{ActivitySnapshot, ActivitySubject, Layer, OperationSnapshot, Outcome};
 use crate::model::{Count, Counted, SafeText};
 
 /// The part of a document about requests.
@@ -64,11 +64,19 @@ impl Routes {
 
 /// Returns a remark on served requests whose failures are not all known.
 pub(in crate::cli) fn missing_status(activities: &ActivitySnapshot) -> Option<String> {
-    let operation = activities.operations.iter().find(|operation| operation.lacks_status())?;
-    let provider = SafeText::new(&operation.provider);
-    Some(format!(
-        "{provider} has no status of served requests: only those that ended with an exception count as failed; profile http records it (.NET 5 and later)"
-    ))
+    let served = || activities.operations.iter().filter(|operation| operation.layer == Layer::Server);
+    if let Some(operation) = served().find(|operation| operation.lacks_status()) {
+        let provider = SafeText::new(&operation.provider);
+        return Some(format!(
+            "{provider} has no status of served requests: only those that ended with an exception count as failed; profile http records it (.NET 5 and later)"
+        ));
+    }
+    let outcomes = served().flat_map(|operation| &operation.subjects).flat_map(|subject| &subject.outcomes);
+    let unknown: u64 = outcomes.filter(|(outcome, _)| *outcome == Outcome::Unknown).map(|(_, count)| count).sum();
+    (unknown > 0).then(|| {
+        let requests = Counted(unknown, "served request");
+        format!("no status of {requests:#}, not counted as failed: another session that records statuses has ended, or events were lost")
+    })
 }
 
 fn row((operation, route): &(&OperationSnapshot, &ActivitySubject)) -> Fields {
@@ -91,22 +99,22 @@ fn row((operation, route): &(&OperationSnapshot, &ActivitySubject)) -> Fields {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{Layer, OtherActivities, Outcome};
+    use crate::analysis::OtherActivities;
 
     /// Otherwise, requests that were not recorded as failed would look successful.
     #[test]
     fn unknown_status_of_served_requests_is_reported() {
-        let served = |outcome| ActivitySubject {
+        let served = |outcomes: &[(Outcome, u64)]| ActivitySubject {
             text: "GET /orders".to_owned(),
             count: 3,
             failed: 0,
-            outcomes: vec![(outcome, 3)],
+            outcomes: outcomes.to_vec(),
             rate: 0.0,
             total_ns: 3,
             quantiles_ns: [1; 3],
             longest_ns: 1,
         };
-        let remark = |layer, outcome| {
+        let remark = |layer, outcomes: &[(Outcome, u64)]| {
             let operation = OperationSnapshot {
                 provider: "Microsoft.AspNetCore.Hosting".to_owned(),
                 name: "Request".to_owned(),
@@ -119,13 +127,16 @@ mod tests {
                 mean_ns: None,
                 quantiles_ns: None,
                 longest_ns: 1,
-                subjects: vec![served(outcome)],
+                subjects: vec![served(outcomes)],
                 others: OtherActivities::default(),
             };
             missing_status(&ActivitySnapshot { operations: vec![operation], running: Vec::new() })
         };
         let expected = "Microsoft.AspNetCore.Hosting has no status of served requests: ";
-        assert!(remark(Layer::Server, Outcome::Unknown).is_some_and(|remark| remark.starts_with(expected)));
-        assert_eq!([remark(Layer::Server, Outcome::Status(200)), remark(Layer::Client, Outcome::Unknown)], [None, None]);
+        let (known, unknown) = ((Outcome::Status(200), 2), (Outcome::Unknown, 1));
+        assert!(remark(Layer::Server, &[unknown]).is_some_and(|remark| remark.starts_with(expected)));
+        assert_eq!([remark(Layer::Server, &[known]), remark(Layer::Client, &[unknown])], [None, None]);
+        let some = remark(Layer::Server, &[known, unknown]).unwrap();
+        assert!(some.starts_with("no status of 1 served request, not counted as failed: "), "{some}");
     }
 }
