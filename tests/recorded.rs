@@ -136,6 +136,10 @@ fn analyses_of_a_range_contain_only_that_part() {
     }
     let none = analyze("gc", &["--range", "1s.."]);
     assert!(none.stderr.ends_with("a: the range contains no such events\n"), "{none:?}");
+    // The range ends during the second collection.
+    let begun = analyze("gc", &["--range", "904ms..906ms"]);
+    assert!(begun.stderr == "dn-top: no garbage collection ended: those that began are counted\n", "{begun:?}");
+    assert_eq!((&begun.json()["gen0"], &begun.json()["rows"]), (&json!(1), &json!([])), "{begun:?}");
     let late = analyze("report", &["--range", "1h.."]);
     assert!(late.code == 0 && late.stderr.contains("the range of "), "{late:?}");
     run(&["gc", "4242", "--range", "..1s"]).assert_refused(2, "--range selects a part of a file");

@@ -156,6 +156,12 @@ impl Analysis {
         }
     }
 
+    /// Returns the totals of a process that does not report such events: unknown, unless it is known that there is nothing to report.
+    fn totals_without_events(self, found: &Snapshot) -> Vec<Field> {
+        let known = self == Self::Jit;
+        self.totals(found).into_iter().map(|(name, value)| (name, if known { value } else { Value::Missing })).collect()
+    }
+
     fn rows(self, found: &Snapshot, events: Vec<EventCount>, most: usize) -> Vec<Vec<Field>> {
         let text = Value::text;
         let bytes = |known: Option<u64>| known.map_or(Value::Missing, Value::Bytes);
@@ -267,7 +273,7 @@ pub(super) async fn run(host: &Host, request: &Request<'_>) -> Result<Exit, Fail
     events.compact_sort_by_key(|event| std::cmp::Reverse(event.count));
     let rows = analysis.rows(&snapshot, events, arguments.count);
     let found = Found {
-        totals: Fields(analysis.totals(&snapshot)),
+        totals: Fields(if gap.is_some() { analysis.totals_without_events(&snapshot) } else { analysis.totals(&snapshot) }),
         rows: rows.into_iter().map(Fields).collect(),
         stacks: (analysis == Analysis::Exceptions).then(|| stacks::rows(&snapshot.exceptions.stacks, arguments.count)),
         routes: (analysis == Analysis::Http).then(|| Routes::new(&snapshot.activities, arguments.count)),
@@ -276,6 +282,9 @@ pub(super) async fn run(host: &Host, request: &Request<'_>) -> Result<Exit, Fail
         match (file, arguments.range) {
             _ if analysis == Analysis::Logs && snapshot.logs.by_level.iter().any(|count| *count > 0) => {
                 print::message("no log message has this level and category");
+            }
+            _ if analysis == Analysis::Gc && snapshot.gc.collections.iter().any(|count| *count > 0) => {
+                print::message("no garbage collection ended: those that began are counted");
             }
             (Some(file), None) => {
                 print::message(format_args!("{} contains no such events; profile {} records them", file.display(), analysis.profile()))
@@ -366,7 +375,12 @@ mod tests {
 
     #[test]
     fn titles_are_field_names_without_unit() {
-        for (name, expected) in [("loh_bytes", "LOH"), ("gc_handles", "GC handles"), ("awaiting_finalization", "awaiting finalization")] {
+        for (name, expected) in [
+            ("loh_bytes", "LOH"),
+            ("gc_handles", "GC handles"),
+            ("awaiting_finalization", "awaiting finalization"),
+            ("event_bytes", "event bytes"),
+        ] {
             assert_eq!(title(name), expected);
         }
     }
@@ -381,6 +395,17 @@ mod tests {
         let mut out = Vec::new();
         found.write_text(&mut out).unwrap();
         let expected = "max wait               1.5 ms\n\nCOUNT  WAIT  METHOD\n    7     -  A.B\n  123     -  (no stack)\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    /// Names of types can be in any script.
+    #[test]
+    fn tables_with_wide_characters_are_aligned() {
+        let row =
+            |kind: &str, message: &str| Fields(vec![("type", Value::Text(kind.into())), ("last_message", Value::Text(message.into()))]);
+        let mut out = Vec::new();
+        write_table(&mut out, &[row("注文エラー", "a"), row("TimeoutError", "b"), row("e\u{301}", "c")]).unwrap();
+        let expected = "\nTYPE          LAST MESSAGE\n注文エラー    a\nTimeoutError  b\ne\u{301}             c\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 }

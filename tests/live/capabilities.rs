@@ -156,6 +156,12 @@ fn native_aot_without_events_is_not_reported_as_without_contention() {
         let found = run(&program, command, &["--duration", "2s"]);
         assert!(found.code == 0 && found.stderr.contains(words), "{command}: {}", found.stderr);
     }
+    let totals = |command| run(&program, command, &["--duration", "1s", "--json"]).json();
+    let (contention, compiled) = (totals("contention"), totals("jit"));
+    for unknown in ["contentions", "waiting", "wait_ns", "max_wait_ns"] {
+        assert_eq!(contention.get(unknown), Some(&Value::Null), "{contention}");
+    }
+    assert_eq!(compiled["compiled"], 0, "{compiled}");
 }
 
 /// The path of the library contains the version, unless an application brings its own.

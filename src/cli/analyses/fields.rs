@@ -4,6 +4,7 @@ use std::io::Write;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use unicode_width::UnicodeWidthStr;
 
 use crate::model::{Bytes, Count, Nanoseconds, SafeText};
 
@@ -88,14 +89,15 @@ pub(in crate::cli) fn write_table(out: &mut dyn Write, rows: &[Fields]) -> std::
         .0
         .iter()
         .enumerate()
-        .map(|(at, (_, value))| (is_text(value), table.iter().map(|row| row[at].chars().count()).max().unwrap_or(0)))
+        .map(|(at, (_, value))| (is_text(value), table.iter().map(|row| row[at].width()).max().unwrap_or(0)))
         .collect();
     writeln!(out)?;
     for row in &table {
-        let cells = row
-            .iter()
-            .zip(&columns)
-            .map(|(cell, (is_text, width))| if *is_text { format!("{cell:<width$}") } else { format!("{cell:>width$}") });
+        let cells = row.iter().zip(&columns).map(|(cell, (is_text, width))| {
+            // The padding of the formatter counts characters, some of which take two columns.
+            let padding = " ".repeat(width - cell.width());
+            if *is_text { format!("{cell}{padding}") } else { format!("{padding}{cell}") }
+        });
         writeln!(out, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
     }
     Ok(())
@@ -109,9 +111,10 @@ fn cell((name, value): &Field) -> String {
     }
 }
 
-/// Returns the title of a field: its name without the unit.
+/// Returns the title of a field: its name without the unit, unless nothing else distinguishes it from a count.
 pub(super) fn title(name: &str) -> String {
-    let name = name.strip_suffix("_ns").or_else(|| name.strip_suffix("_bytes")).unwrap_or(name);
+    let is_distinct = |short: &&str| *short != "event";
+    let name = name.strip_suffix("_ns").or_else(|| name.strip_suffix("_bytes").filter(is_distinct)).unwrap_or(name);
     let word = |word: &str| if ["gc", "il", "loh", "poh"].contains(&word) { word.to_uppercase() } else { word.to_owned() };
     name.split('_').map(word).collect::<Vec<_>>().join(" ")
 }

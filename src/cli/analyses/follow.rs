@@ -135,7 +135,8 @@ fn text(time: Timestamp, occurrence: &Occurrence) -> String {
         }
     };
     let time = time.to_zoned(TimeZone::system()).strftime("%H:%M:%S%.3f");
-    let mut lines = format!("{time}  {}\n", safe(&line));
+    // An event may have no payload, and an exception no message.
+    let mut lines = format!("{time}  {}\n", safe(line.trim_end()));
     details.lines().filter(|line| !line.is_empty()).for_each(|line| lines.extend(["    ", &safe(line), "\n"]));
     lines
 }
@@ -143,7 +144,14 @@ fn text(time: Timestamp, occurrence: &Occurrence) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::LogMessage;
+    use crate::analysis::{LogMessage, ThrownException};
+
+    #[test]
+    fn line_without_a_message_does_not_end_in_spaces() {
+        let thrown = ThrownException { type_name: "App.Failed".to_owned(), ..ThrownException::default() };
+        let line = text(Timestamp::UNIX_EPOCH, &Occurrence::Exception(thrown));
+        assert!(line.ends_with("  App.Failed:\n"), "{line:?}");
+    }
 
     #[test]
     fn log_message_of_several_lines_is_indented_and_cannot_control_the_terminal() {

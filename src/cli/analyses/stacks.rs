@@ -33,7 +33,26 @@ pub(super) fn rows(stacks: &TypeStacks, most: usize) -> Vec<ThrownStack> {
 
 impl ThrownStack {
     pub(super) fn write_text(&self, out: &mut dyn Write) -> std::io::Result<()> {
-        writeln!(out, "\n{} thrown: {}", Count(self.count), self.types.shown())?;
+        let note = if self.frames.is_empty() { " (no stack)" } else { "" };
+        writeln!(out, "\n{} thrown: {}{note}", Count(self.count), self.types.shown())?;
         self.frames.iter().try_for_each(|frame| writeln!(out, "  at {frame}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exceptions_without_a_stack_are_marked() {
+        let text = |frames: &[&str]| {
+            let types = Value::Counts(Counts(vec![("A".to_owned(), 2)]));
+            let thrown = ThrownStack { count: 2, types, frames: frames.iter().map(|frame| SafeText::new(frame)).collect() };
+            let mut out = Vec::new();
+            thrown.write_text(&mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(text(&[]), "\n2 thrown: A ×2 (no stack)\n");
+        assert_eq!(text(&["B.C"]), "\n2 thrown: A ×2\n  at B.C\n");
     }
 }
