@@ -191,7 +191,8 @@ impl Figure {
     /// Returns a value of this figure as text; a counter has this unit.
     pub fn text(&self, value: f64, unit: &str) -> String {
         match self {
-            Self::Cpu => format!("{value:.0} %"),
+            // Rounded to an integer, a value below 1 could look like 1.
+            Self::Cpu => format!("{value:.1} %"),
             Self::Memory => Bytes(value as u64).to_string(),
             Self::Threads | Self::OpenFiles => Number(value).to_string(),
             Self::Counter { .. } => format!("{} {unit}", Number(value)).trim_end().to_owned(),
@@ -221,6 +222,12 @@ mod tests {
         ] {
             assert_eq!(Threshold::parse(text).unwrap().is_met(value, unit), expected, "{text} {value} {unit}");
         }
+    }
+
+    /// The value would contradict its condition if it were rounded to an integer.
+    #[test]
+    fn shown_cpu_time_has_a_decimal() {
+        assert_eq!([Figure::Cpu.text(0.63, "B"), Figure::Cpu.text(153.0, "B")], ["0.6 %", "153.0 %"]);
     }
 
     #[test]

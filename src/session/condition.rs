@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::blocking::start_blocking;
 use super::counters::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection};
 use super::plan::StartError;
-use crate::analysis::CounterSnapshot;
+use crate::analysis::{CounterKind, CounterSnapshot};
 use crate::clr::SelectError;
 use crate::ipc::{BufferMb, InvalidRequest, RuntimeVersion};
 use crate::model::{Condition, Conditions, Figure, Threshold, counters_delay};
@@ -149,6 +149,15 @@ pub(super) async fn until_met(
     wait_for_condition(client, version.as_ref(), &conditions, &show).await
 }
 
+/// A value of a figure.
+#[derive(Debug)]
+struct Value {
+    number: f64,
+    unit: String,
+    /// Whether it is a change per second.
+    is_rate: bool,
+}
+
 /// Checks a threshold. Dropping it ends its session in the process, if it has one.
 #[derive(Debug)]
 struct Monitor<'a> {
@@ -189,13 +198,17 @@ impl<'a> Monitor<'a> {
         let mut shown = values.first();
         let mut is_met = false;
         for value in &values {
-            let no_size = || ConditionError::NoSize { figure: self.threshold.figure.clone(), unit: value.1.clone() };
-            if !is_met && self.threshold.is_met(value.0, &value.1).ok_or_else(no_size)? {
+            let no_size = || ConditionError::NoSize { figure: self.threshold.figure.clone(), unit: value.unit.clone() };
+            if !is_met && self.threshold.is_met(value.number, &value.unit).ok_or_else(no_size)? {
                 (shown, is_met) = (Some(value), true);
             }
         }
         let is_met = self.has_lasted(is_met, Instant::now());
-        Ok((shown.map(|(value, unit)| self.threshold.figure.text(*value, unit)), is_met))
+        let text = |Value { number, unit, is_rate }: &Value| {
+            let per_second = if *is_rate { "/s" } else { "" };
+            format!("{}{per_second}", self.threshold.figure.text(*number, unit))
+        };
+        Ok((shown.map(text), is_met))
     }
 
     /// Whether the condition has been met long enough, given whether it is now.
@@ -204,8 +217,8 @@ impl<'a> Monitor<'a> {
         self.since.is_some_and(|since| now - since >= self.threshold.lasting)
     }
 
-    /// Waits for the values of the figure with their unit. A counter has one for each combination of tags, or none yet.
-    async fn values(&mut self) -> Result<Vec<(f64, String)>, ConditionError> {
+    /// Waits for the values of the figure. A counter has one for each combination of tags, or none yet.
+    async fn values(&mut self) -> Result<Vec<Value>, ConditionError> {
         let (Some(monitor), Figure::Counter { provider, name, .. }) = (&mut self.counters, &self.threshold.figure) else {
             return self.process_value().await.map(|value| vec![value]);
         };
@@ -215,7 +228,10 @@ impl<'a> Monitor<'a> {
                     let figure = &self.threshold.figure;
                     let is_wanted =
                         |counter: &&CounterSnapshot| counter.group == *provider && counter.name == *name && figure.has_tags(&counter.tags);
-                    let value = |counter: &CounterSnapshot| Some((counter.history.last()?.1, counter.unit.clone()));
+                    let value = |counter: &CounterSnapshot| {
+                        let (_, number) = *counter.history.last()?;
+                        Some(Value { number, unit: counter.unit.clone(), is_rate: counter.kind == CounterKind::Counter })
+                    };
                     return Ok(snapshot.counters.iter().filter(is_wanted).filter_map(value).collect());
                 }
                 CounterEvent::OtherLimits(_) => {}
@@ -225,7 +241,7 @@ impl<'a> Monitor<'a> {
     }
 
     /// Waits until the next reading of /proc is due, and reads it.
-    async fn process_value(&mut self) -> Result<(f64, String), ConditionError> {
+    async fn process_value(&mut self) -> Result<Value, ConditionError> {
         loop {
             sleep_until(self.due).await;
             let (now, client) = (Instant::now(), self.client.clone());
@@ -246,7 +262,8 @@ impl<'a> Monitor<'a> {
                 Figure::OpenFiles => resources.open_files.map(|files| files.count.used as f64),
                 Figure::Counter { .. } => None,
             };
-            return value.map(|value| (value, "B".to_owned())).ok_or_else(|| ConditionError::Unknown(figure.clone()));
+            let value = value.map(|number| Value { number, unit: "B".to_owned(), is_rate: false });
+            return value.ok_or_else(|| ConditionError::Unknown(figure.clone()));
         }
     }
 }

@@ -53,7 +53,7 @@ fn heap_is_dumped_once_it_is_large() {
 /// The flight recorder has what was before.
 #[test]
 fn flight_recording_stops_at_exceptions_or_cpu_use() {
-    for (condition, command) in [("exception-count>50", "throw 3000"), ("cpu>5 for 1s", "spend 6000")] {
+    for (condition, command, unit) in [("exception-count>50", "throw 3000", "/s"), ("cpu>5 for 1s", "spend 6000", " %")] {
         runtimes::each_in_turn(runtimes::with("known"), |runtime| {
             let mut program = runtime.program("known").start();
             let (pid, place) = (program.pid().to_string(), folder());
@@ -69,7 +69,8 @@ fn flight_recording_stops_at_exceptions_or_cpu_use() {
             let output = running.wait();
             let document = output.json();
             assert_eq!((&document["stopped_by"], &document["complete"]), (&json!("condition"), &json!(true)), "{runtime}: {document}");
-            assert!(output.stderr.contains(&format!("{condition} is true: ")), "{runtime}: {}", output.stderr);
+            let value = output.stderr.lines().find_map(|line| line.strip_prefix(&format!("dn-top: {condition} is true: ")));
+            assert!(value.is_some_and(|value| value.ends_with(unit)), "{runtime}: {}", output.stderr);
             assert!(program.is_alive(), "{runtime}");
         });
     }
