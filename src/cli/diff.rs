@@ -10,7 +10,7 @@ use super::args;
 use super::exit::{Exit, Failure};
 use super::{heap_diff, print};
 use crate::analysis::{ComparedFigure, Section, Subject, Unit};
-use crate::model::{Amount, Change, Count, Counted, FileContents, FileKind, SafeText, Span, Stopwatch};
+use crate::model::{Amount, Change, Count, Counted, FileContents, FileKind, SafeText, Span};
 use crate::session;
 
 /// The document of the command line contract.
@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &args::Diff) -> Result<Exit, Failure> {
         print::text(|out| {
             for (title, path, contents) in [("before", first, &before), ("after", second, &after)] {
                 let file = SafeText::from_path(path);
-                writeln!(out, "{title:<8}{file}: {}", Stopwatch(contents.duration))?;
+                writeln!(out, "{title:<8}{file}: {}", print::seconds(contents.duration))?;
             }
             sections.iter().try_for_each(|section| write_section(out, section, arguments.count))
         })?;

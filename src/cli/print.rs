@@ -10,7 +10,7 @@ use serde::Serialize;
 use unicode_width::UnicodeWidthChar;
 
 use crate::analysis::MethodTime;
-use crate::model::{SafeText, escape_json, safe};
+use crate::model::{SafeText, Stopwatch, escape_json, safe};
 use crate::tui::write_stderr;
 
 pub(super) use crate::tui::message;
@@ -52,6 +52,11 @@ pub(super) fn json_list(name: &str, rows: impl IntoIterator<Item = impl Serializ
 
 pub(super) fn json_line(out: &mut dyn Write, document: &impl Serialize) -> io::Result<()> {
     writeln!(out, "{}", escape_json(&serde_json::to_string(document)?))
+}
+
+/// Returns the length of a recording in whole seconds, the nearest: one of 3 s ends with an event shortly before.
+pub(super) fn seconds(recorded: Duration) -> Stopwatch {
+    Stopwatch(Duration::from_secs(recorded.saturating_add(Duration::from_millis(500)).as_secs()))
 }
 
 /// Returns the start of a line, at most `columns` wide.
@@ -122,6 +127,12 @@ pub(super) fn rewrite_line(words: impl Display) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn length_of_a_recording_is_rounded() {
+        let shown = [0, 499, 500, 2_999, 3_499].map(|ms| seconds(Duration::from_millis(ms)).to_string());
+        assert_eq!(shown, ["0:00", "0:00", "0:01", "0:03", "0:03"]);
+    }
 
     #[test]
     fn lines_are_cut_at_the_terminal_width() {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::analysis::Snapshot;
 use crate::cli::args;
 use crate::cli::print;
-use crate::model::{Counted, Stopwatch};
+use crate::model::Counted;
 
 /// The document that the command line contract describes, with the fields of the result. Field names that end in `_bytes` are sizes in bytes, those
 /// that end in `_ns` times in nanoseconds.
@@ -34,7 +34,7 @@ impl<T: Serialize> Document<T> {
         write: impl FnOnce(&T, &mut dyn Write) -> std::io::Result<()>,
     ) -> anyhow::Result<()> {
         print::document(output.json, self, |out, Self { duration_ms, found, .. }| {
-            writeln!(out, "recorded {}", Stopwatch(Duration::from_millis(*duration_ms)))?;
+            writeln!(out, "recorded {}", print::seconds(Duration::from_millis(*duration_ms)))?;
             write(found, out)
         })?;
         if self.dropped_events > 0 {
