@@ -95,7 +95,8 @@ impl Evidence<'_> {
             .zip(cpu.wait_share())
             .ok_or("CPU wait time is only available for processes recorded on this machine")?;
         if cores + waiting < MIN_BUSY_CORES {
-            return Ok((Some(share), 0.0, "Threads are rarely runnable.".to_owned()));
+            let text = format!("Threads are rarely runnable, and then wait for a CPU {} of the time.", Percent(share));
+            return Ok((Some(share), 0.0, text));
         }
         let text = format!("Runnable threads wait for a CPU {} of the time", Percent(share));
         let severity = share / self.thresholds.share(Threshold::CpuWait);

@@ -352,11 +352,12 @@ fn threads_waiting_for_a_cpu_are_distinguished_from_other_waits() {
     );
     assert!(!with_cpu_limit(3).is_problem() && with_cpu_limit(3).text.ends_with(", all others 0.0."), "{:?}", with_cpu_limit(3));
     let idle = cpu_wait(10, 90, 40_000);
-    assert_eq!((idle.share, idle.severity, idle.text.as_str()), (Some(0.9), Some(0.0), "Threads are rarely runnable."));
+    let rare = "Threads are rarely runnable, and then wait for a CPU 90 % of the time.";
+    assert_eq!((idle.share, idle.severity, idle.text.as_str()), (Some(0.9), Some(0.0), rare));
     assert_eq!(found(slowdowns_with(|_| (), 100, &[], 9), Cause::CpuWait).severity, None);
     // The threads that record it are the only ones that wait.
     for (name, expected) in
-        [(".NET EventPipe", "Threads are rarely runnable."), ("worker", "Runnable threads wait for a CPU 75 % of the time; ")]
+        [(".NET EventPipe", "Threads are rarely runnable, "), ("worker", "Runnable threads wait for a CPU 75 % of the time; ")]
     {
         let recording = ThreadUse { thread: 2, name: name.into(), ..main_thread(Duration::from_secs(5), Some(Duration::from_secs(15))) };
         let threads = &[main_thread(Duration::ZERO, Some(Duration::ZERO)), recording];
