@@ -70,7 +70,7 @@ fn documented_fields_are_printed() {
         let pid = program.pid().to_string();
         let dump = place.path().join("a.dmp");
         let second = ["--duration", "1s"];
-        let commands: [&[&str]; 15] = [
+        let commands: [&[&str]; 16] = [
             &["ps"],
             &["info", &pid],
             &["doctor"],
@@ -85,6 +85,7 @@ fn documented_fields_are_printed() {
             &["stats", "a.nettrace"],
             &["heap", &pid, "--yes", "--retained", "--paths", "Held"],
             &["gc", "a.nettrace"],
+            &["http", "a.nettrace"],
             &["dump", &pid, "--type", "mini", "-o", dump.to_str().unwrap()],
         ];
         program.settle();
