@@ -43,5 +43,5 @@ pub use select::{DASHBOARD_PROFILES, DEFAULT_PROFILES, SLOW_PROFILE, SelectError
 pub use signature::write_parameters;
 pub use spec::{format_keywords, format_provider, parse_provider, parse_runtime_keywords};
 pub use tracepoints::parse_tracepoints;
-pub use trigger::{Condition, Repetition, Trigger};
+pub use trigger::{Condition, Repetition, Trigger, TriggerError};
 pub use type_name::{TypeArguments, type_name};

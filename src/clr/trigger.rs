@@ -4,6 +4,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use thiserror::Error;
+
 use super::{RUNTIME_PROVIDER, events};
 
 /// What stands for the runtime's event of a thrown exception.
@@ -35,6 +37,28 @@ pub struct Repetition {
     pub within: Option<Duration>,
 }
 
+/// Why a text is not an event to wait for.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TriggerError {
+    /// It has another form.
+    #[error(
+        "expected PROVIDER/EVENT, PROVIDER/EVENT:TEXT or PROVIDER/EVENT[FIELD=VALUE,..], such as \
+         Microsoft-Windows-DotNETRuntime/GCStart[Depth=2], or exception or exception:TEXT; with \" N times in TIME\" if it must occur more than once"
+    )]
+    Syntax,
+    /// It must occur never, or too often.
+    #[error("the number of times must be between 1 and {MAX_COUNT}")]
+    Times,
+    /// The runtime has no such event.
+    #[error("the runtime has no event {name}; did you mean {nearest}? Events that dn-top does not know are given by their ID")]
+    UnknownEvent {
+        /// The name.
+        name: String,
+        /// The most similar one.
+        nearest: &'static str,
+    },
+}
+
 /// Condition on the payload of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
@@ -59,35 +83,36 @@ impl Trigger {
     /// `ExceptionThrown`. Followed by `N times` or `N times in TIME` if it must occur more than once.
     ///
     /// # Errors
-    /// Returns a sentence with the expected syntax.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        const EXPECTED: &str = "expected PROVIDER/EVENT, PROVIDER/EVENT:TEXT or PROVIDER/EVENT[FIELD=VALUE,..], such as \
-             Microsoft-Windows-DotNETRuntime/GCStart[Depth=2], or exception or exception:TEXT; with \" N times in TIME\" if it must occur more than once";
+    /// [`TriggerError`]; also if the runtime has no such event, which would never occur.
+    pub fn parse(text: &str) -> Result<Self, TriggerError> {
+        const SYNTAX: TriggerError = TriggerError::Syntax;
         let (text, repetition) = Repetition::split(text);
         if !(1..=MAX_COUNT).contains(&repetition.count) {
-            return Err(format!("the number of times must be between 1 and {MAX_COUNT}"));
+            return Err(TriggerError::Times);
         }
         let exception = text.strip_prefix(EXCEPTION).filter(|rest| rest.is_empty() || rest.starts_with(':'));
         let expanded = exception.map(|rest| format!("{RUNTIME_PROVIDER}/{EXCEPTION_THROWN}{rest}"));
-        let (provider, rest) = expanded.as_deref().unwrap_or(text).split_once('/').ok_or(EXPECTED)?;
+        let (provider, rest) = expanded.as_deref().unwrap_or(text).split_once('/').ok_or(SYNTAX)?;
         let (event, condition) = match (rest.find(['[', ':']), rest.strip_suffix(']')) {
-            (Some(at), Some(whole)) if rest[at..].starts_with('[') => (&rest[..at], Condition::fields(&whole[at + 1..]).ok_or(EXPECTED)?),
+            (Some(at), Some(whole)) if rest[at..].starts_with('[') => (&rest[..at], Condition::fields(&whole[at + 1..]).ok_or(SYNTAX)?),
             (Some(at), _) if rest[at..].starts_with(':') && at + 1 < rest.len() => {
                 (&rest[..at], Condition::Text(rest[at + 1..].to_owned()))
             }
-            (Some(_), _) => return Err(EXPECTED.to_owned()),
+            (Some(_), _) => return Err(SYNTAX),
             (None, _) => (rest, Condition::Always),
         };
         let (provider, event) = (provider.trim(), event.trim());
         // With a space, it is a wrong number of times rather than a name.
         if provider.is_empty() || event.is_empty() || event.contains(' ') {
-            return Err(EXPECTED.to_owned());
+            return Err(SYNTAX);
         }
         let event = match event {
             "*" => EventSelector::Any,
             _ => event.parse().map_or_else(|_| EventSelector::Name(event.to_owned()), EventSelector::Id),
         };
-        Ok(Self { provider: provider.to_owned(), event, condition, repetition })
+        let trigger = Self { provider: provider.to_owned(), event, condition, repetition };
+        trigger.unknown_event().map_or(Ok(()), Err)?;
+        Ok(trigger)
     }
 
     /// Returns the provider of the event.
@@ -121,6 +146,19 @@ impl Trigger {
     /// Returns whether a text must occur in the payload.
     pub fn has_text(&self) -> bool {
         matches!(self.condition, Condition::Text(_))
+    }
+
+    /// Returns the error if this is a name that no event of the runtime has.
+    fn unknown_event(&self) -> Option<TriggerError> {
+        let EventSelector::Name(name) = &self.event else { return None };
+        let is_of_runtime = self.provider.eq_ignore_ascii_case(RUNTIME_PROVIDER);
+        let names = || events::names(RUNTIME_PROVIDER).map(|(_, known)| known);
+        if !is_of_runtime || names().any(|known| self.matches_event(RUNTIME_PROVIDER, 0, known)) {
+            return None;
+        }
+        let similarity = |known: &&str| strsim::jaro_winkler(&known.to_ascii_lowercase(), &name.to_ascii_lowercase());
+        let nearest = names().max_by(|a, b| similarity(a).total_cmp(&similarity(b)))?;
+        Some(TriggerError::UnknownEvent { name: name.clone(), nearest })
     }
 
     fn is_exception(&self) -> bool {
@@ -233,7 +271,7 @@ mod tests {
             "P/80[a=1] 2 times in",
             " 2 times",
         ] {
-            assert!(Trigger::parse(wrong).unwrap_err().starts_with("expected PROVIDER/EVENT"), "{wrong}");
+            assert_eq!(Trigger::parse(wrong), Err(TriggerError::Syntax), "{wrong}");
         }
     }
 
@@ -241,7 +279,20 @@ mod tests {
     fn number_of_times_is_limited() {
         assert_eq!(Trigger::parse("P/80 1 times in 5s"), Trigger::parse("P/80"));
         for text in ["P/80 0 times", "exception:a 100001 times in 1m"] {
-            assert_eq!(Trigger::parse(text).unwrap_err(), "the number of times must be between 1 and 100000");
+            assert_eq!(Trigger::parse(text), Err(TriggerError::Times));
+        }
+    }
+
+    #[test]
+    fn event_of_the_runtime_must_exist() {
+        for (event, expected) in [("gcstrt", "GCStart"), ("ExceptionThrow:a", "ExceptionThrown"), ("GC/Strt[Depth=2]", "GCStart")] {
+            let Err(TriggerError::UnknownEvent { nearest, .. }) = Trigger::parse(&format!("{RUNTIME_PROVIDER}/{event}")) else {
+                panic!("{event}")
+            };
+            assert_eq!(nearest, expected, "{event}");
+        }
+        for event in ["GC/Start", "gcstart", "4711", "*"] {
+            assert!(Trigger::parse(&format!("{RUNTIME_PROVIDER}/{event}")).is_ok(), "{event}");
         }
     }
 

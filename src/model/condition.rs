@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::threshold::Threshold;
-use crate::clr::Trigger;
+use crate::clr::{Trigger, TriggerError};
 
 const OR: &str = " or ";
 
@@ -31,7 +31,7 @@ impl Conditions {
             match (Condition::parse(part.trim()), conditions.last_mut()) {
                 (Ok(condition), _) => conditions.push(condition),
                 (Err(_), Some(Condition::Event(trigger))) if trigger.has_text() => {
-                    *trigger = Trigger::parse(&format!("{trigger}{OR}{part}"))?;
+                    *trigger = Trigger::parse(&format!("{trigger}{OR}{part}")).map_err(|error| error.to_string())?;
                 }
                 (Err(wrong), _) => return Err(wrong),
             }
@@ -52,6 +52,7 @@ impl Condition {
         let may_be_event = !name.contains(['>', '<']);
         Threshold::parse(text).map(Self::Threshold).or_else(|wrong| match Trigger::parse(text) {
             Ok(trigger) if may_be_event => Ok(Self::Event(trigger)),
+            Err(error) if may_be_event && error != TriggerError::Syntax => Err(error.to_string()),
             _ => Err(wrong),
         })
     }

@@ -160,7 +160,7 @@ impl Form {
             scheduling: self.chooses_second(SCHEDULING),
             separate: false,
             tracepoints,
-            stop_on: optional(self, STOP_ON, &mut wrong, Trigger::parse),
+            stop_on: optional(self, STOP_ON, &mut wrong, |text| Trigger::parse(text).map_err(|error| error.to_string())),
             stop_when: optional(self, STOP_WHEN, &mut wrong, Conditions::parse),
             flight: optional(self, KEEP, &mut wrong, parse_keep),
             duration: optional(self, DURATION, &mut wrong, |text| {
