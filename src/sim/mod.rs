@@ -17,18 +17,10 @@ mod server;
 mod spec;
 mod stream;
 mod tolerated;
-#[cfg(target_os = "linux")]
-mod tracing_consumer;
-#[cfg(target_os = "linux")]
-mod tracing_service;
 
 pub use fleet::Fleet;
 pub use server::Simulated;
 pub use spec::{ConnectPort, Fault, Rates, Script, Spec};
-#[cfg(target_os = "linux")]
-pub use tracing_consumer::{ConsumerBehavior, ConsumerFault, ConsumerPort, ConsumerSeen};
-#[cfg(target_os = "linux")]
-pub use tracing_service::{TracingBehavior, TracingFault, TracingSeen, TracingService};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

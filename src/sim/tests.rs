@@ -2,12 +2,21 @@
 
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "linux")]
+mod tracing_consumer;
+#[cfg(target_os = "linux")]
+mod tracing_service;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{sleep, timeout};
+
+#[cfg(target_os = "linux")]
+pub(crate) use tracing_consumer::{ConsumerBehavior, ConsumerFault, ConsumerPort};
+#[cfg(target_os = "linux")]
+pub(crate) use tracing_service::{TracingBehavior, TracingFault, TracingSeen, TracingService};
 
 use super::{Fault, Simulated, Spec};
 use crate::analysis::Throughput;

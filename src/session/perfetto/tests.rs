@@ -20,7 +20,8 @@ use crate::net::discovery::Sources;
 use crate::net::perfetto::{Address, Connection, Port};
 use crate::perfetto::producer::ProducerMethod;
 use crate::perfetto::read::{Value, fields};
-use crate::sim::{Fleet, TracingBehavior, TracingFault, TracingSeen, TracingService};
+use crate::sim::Fleet;
+use crate::sim::tests::{TracingBehavior, TracingFault, TracingSeen, TracingService};
 
 /// Time limit of each step, for a busy machine.
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);

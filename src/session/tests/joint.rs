@@ -6,7 +6,7 @@ use super::*;
 use crate::model::Scheduling;
 use crate::net::perfetto::{Address, Sockets};
 use crate::perfetto::read::fields;
-use crate::sim::{ConsumerBehavior, ConsumerFault, ConsumerPort, TracingBehavior, TracingService};
+use crate::sim::tests::{ConsumerBehavior, ConsumerFault, ConsumerPort, TracingBehavior, TracingService};
 
 struct Service {
     /// The producer port.

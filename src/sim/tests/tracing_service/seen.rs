@@ -7,16 +7,16 @@ use crate::wire::Reader;
 
 /// Messages that a service received.
 #[derive(Debug, Clone, Default)]
-pub struct TracingSeen {
+pub(crate) struct TracingSeen {
     /// Names of the called methods, in order.
-    pub calls: Vec<&'static str>,
-    pub started: Vec<u64>,
-    pub stopped: Vec<u64>,
-    pub flushed: Vec<u64>,
+    pub(crate) calls: Vec<&'static str>,
+    pub(crate) started: Vec<u64>,
+    pub(crate) stopped: Vec<u64>,
+    pub(crate) flushed: Vec<u64>,
     /// By writer.
-    pub chunks: BTreeMap<u16, Vec<Vec<u8>>>,
+    pub(crate) chunks: BTreeMap<u16, Vec<Vec<u8>>>,
     /// Number of chunks received inside commits.
-    pub sent: usize,
+    pub(crate) sent: usize,
 }
 
 impl TracingSeen {
@@ -24,7 +24,7 @@ impl TracingSeen {
     ///
     /// # Errors
     /// A description of an invalid chunk.
-    pub fn packets(&self) -> Result<Vec<Vec<u8>>, String> {
+    pub(crate) fn packets(&self) -> Result<Vec<Vec<u8>>, String> {
         let mut packets = Vec::new();
         for images in self.chunks.values() {
             let (mut images, mut open) = (images.clone(), None::<Vec<u8>>);

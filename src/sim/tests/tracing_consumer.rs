@@ -27,23 +27,23 @@ const SLICE: usize = 50;
 const LARGE_SLICE: usize = 100_000;
 
 #[derive(Debug, Clone, Default)]
-pub struct ConsumerBehavior {
+pub(crate) struct ConsumerBehavior {
     /// Whether the kernel's data source is registered.
-    pub has_kernel: bool,
+    pub(crate) has_kernel: bool,
     /// Number of buffer reads in which kernel events are delivered.
-    pub kernel_readings: usize,
+    pub(crate) kernel_readings: usize,
     /// Number of overwritten bytes in the buffer of .NET events.
-    pub overwritten: u64,
+    pub(crate) overwritten: u64,
     /// Number of packets that the producer of kernel events dropped.
-    pub dropped: u64,
+    pub(crate) dropped: u64,
     /// Error with which it refuses a recording.
-    pub error: Option<&'static str>,
+    pub(crate) error: Option<&'static str>,
     /// Method whose call triggers a fault, and the fault.
-    pub fault: Option<(&'static str, ConsumerFault)>,
+    pub(crate) fault: Option<(&'static str, ConsumerFault)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConsumerFault {
+pub(crate) enum ConsumerFault {
     /// Answers with bytes that are not a frame.
     Garbage,
     /// Answers with a message that cannot be decoded.
@@ -63,16 +63,16 @@ pub enum ConsumerFault {
 
 /// Messages that the port received.
 #[derive(Debug, Clone, Default)]
-pub struct ConsumerSeen {
+pub(crate) struct ConsumerSeen {
     /// Names of the called methods, in order.
-    pub calls: Vec<&'static str>,
+    pub(crate) calls: Vec<&'static str>,
     /// Number of recordings whose consumer is connected.
-    pub recordings: usize,
+    pub(crate) recordings: usize,
 }
 
 /// A listening port. Dropping it stops it.
 #[derive(Debug)]
-pub struct ConsumerPort {
+pub(crate) struct ConsumerPort {
     _listening: JoinSet<()>,
     seen: watch::Receiver<ConsumerSeen>,
 }
@@ -82,7 +82,7 @@ impl ConsumerPort {
     ///
     /// # Errors
     /// If the socket cannot be created.
-    pub fn start(path: &Path, service: Arc<TracingService>, behavior: ConsumerBehavior) -> io::Result<Self> {
+    pub(crate) fn start(path: &Path, service: Arc<TracingService>, behavior: ConsumerBehavior) -> io::Result<Self> {
         let listener = UnixListener::bind(path)?;
         let (sender, seen) = watch::channel(ConsumerSeen::default());
         let sender = Arc::new(sender);
@@ -106,7 +106,7 @@ impl ConsumerPort {
     }
 
     /// Waits until the received messages satisfy a condition.
-    pub async fn until(&self, condition: impl FnMut(&ConsumerSeen) -> bool) -> ConsumerSeen {
+    pub(crate) async fn until(&self, condition: impl FnMut(&ConsumerSeen) -> bool) -> ConsumerSeen {
         wait_until(&self.seen, condition).await
     }
 }

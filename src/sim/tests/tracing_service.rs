@@ -1,4 +1,4 @@
-//! A simulated Perfetto tracing service, as seen by a producer: for tests, with options for the behavior of older, newer, faulty or hostile
+//! A simulated Perfetto tracing service, as seen by a producer, with options for the behavior of older, newer, faulty or hostile
 //! services.
 
 mod seen;
@@ -17,7 +17,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-pub use seen::TracingSeen;
+pub(crate) use seen::TracingSeen;
 
 use crate::perfetto::Message;
 use crate::perfetto::chunk::ChunkHeader;
@@ -27,27 +27,27 @@ use crate::perfetto::read::{Value, fields};
 
 /// Features and faults of a service.
 #[derive(Debug, Clone)]
-pub struct TracingBehavior {
+pub(crate) struct TracingBehavior {
     /// Supported methods, numbered in this order.
-    pub methods: Vec<&'static str>,
-    pub first_method: u32,
+    pub(crate) methods: Vec<&'static str>,
+    pub(crate) first_method: u32,
     /// Page size in KB; `None` if the command does not specify one.
-    pub page_kb: Option<u32>,
-    pub memory: u64,
-    pub sealed: bool,
+    pub(crate) page_kb: Option<u32>,
+    pub(crate) memory: u64,
+    pub(crate) sealed: bool,
     /// Number of files sent with the command.
-    pub files: usize,
+    pub(crate) files: usize,
     /// Whether they are sent with the reply to `InitializeConnection` instead.
-    pub files_at_once: bool,
+    pub(crate) files_at_once: bool,
     /// Whether it announces that there is no shared memory (`use_shmem_emulation`).
-    pub without_memory: bool,
+    pub(crate) without_memory: bool,
     /// Whether replies contain fields unknown to any schema.
-    pub unknown_fields: bool,
-    pub fault: TracingFault,
+    pub(crate) unknown_fields: bool,
+    pub(crate) fault: TracingFault,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TracingFault {
+pub(crate) enum TracingFault {
     None,
     /// Answers with bytes that are not a frame.
     Garbage,
@@ -90,7 +90,7 @@ impl Default for TracingBehavior {
 
 /// A service on a socket. Dropping it stops it.
 #[derive(Debug)]
-pub struct TracingService {
+pub(crate) struct TracingService {
     path: PathBuf,
     task: JoinHandle<()>,
     commands: mpsc::UnboundedSender<Vec<u8>>,
@@ -102,7 +102,7 @@ impl TracingService {
     ///
     /// # Errors
     /// If the socket cannot be created.
-    pub fn start(path: &Path, behavior: TracingBehavior) -> io::Result<Self> {
+    pub(crate) fn start(path: &Path, behavior: TracingBehavior) -> io::Result<Self> {
         let listener = UnixListener::bind(path)?;
         let (commands, commands_to_send) = mpsc::unbounded_channel();
         let (seen, shown) = watch::channel(TracingSeen::default());
@@ -110,18 +110,18 @@ impl TracingService {
         Ok(Self { path: path.to_owned(), task, commands, seen: shown })
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Sends a command of `GetAsyncCommandResponse`, given by its field number.
-    pub fn command(&self, field: u32, fill: impl FnOnce(&mut Message<'_>)) {
+    pub(crate) fn command(&self, field: u32, fill: impl FnOnce(&mut Message<'_>)) {
         // A service that has ended sends nothing.
         let _ = self.commands.send(Message::encode(|command| command.message(field, fill)));
     }
 
     /// Sets up and starts a recording whose chunks go to buffer 1.
-    pub fn record(&self, instance: u64, text: &str) {
+    pub(crate) fn record(&self, instance: u64, text: &str) {
         for field in [6, 1] {
             self.command(field, |command| {
                 command.uint(1, instance);
@@ -134,12 +134,12 @@ impl TracingService {
         }
     }
 
-    pub fn stop(&self, instance: u64) {
+    pub(crate) fn stop(&self, instance: u64) {
         self.command(2, |command| command.uint(1, instance));
     }
 
     /// Waits until the received messages satisfy a condition.
-    pub async fn until(&self, condition: impl FnMut(&TracingSeen) -> bool) -> TracingSeen {
+    pub(crate) async fn until(&self, condition: impl FnMut(&TracingSeen) -> bool) -> TracingSeen {
         wait_until(&self.seen, condition).await
     }
 }
