@@ -3,10 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::dialog::Subject;
-use super::jobs::Job;
-use super::recordings::TrackedRecording;
-use super::{Now, State};
+use super::{Job, Now, State, Subject, TrackedRecording};
 use crate::model::{Bytes, Count, Counted, Outcome, Phase, ProcessKey, Recording, sanitize};
 use crate::sorting::CompactSort;
 

@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::sampling::Shape;
-use super::state::State;
-use super::tabs::Tab;
+use super::{Shape, State, Tab};
 use crate::analysis::{CallNode, Counts, Origin, SampleCount};
 
 /// Maximum number of nodes listed.

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use crate::ipc::{Command, DumpRequest, PerfMapKind};
 use crate::model::{ProcessKey, RecordingId, SafeText, Span, TraceOptions};
 
-use super::Ticket;
-use super::dialog::{ExportRequest, ProgramRequest};
+use super::{ExportRequest, ProgramRequest, Ticket};
 
 /// A side effect for the runner.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,13 +1,10 @@
 //! Findings in a recording: the observation, why it matters, and which key shows more.
 
 use super::action::{Action, Status};
-use super::effect::Effect;
 use super::growth::{HEAP_GROWTH_BRIEFLY, HEAP_GROWTH_REASON, recorded_growth};
-use super::pane::Focus;
 use super::stalls::{lock_waits, long_lock_waits, mean_waiters, thread_pool_finding};
-use super::state::State;
-use super::tabs::Tab;
 use super::update::keys;
+use super::{Effect, Focus, State, Tab};
 use crate::analysis::Snapshot;
 use crate::diagnosis::{Source, Threshold, Thresholds, starved_share};
 use crate::model::{Bytes, CountRate, Counted, Nanoseconds, Percent};

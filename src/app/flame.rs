@@ -6,8 +6,7 @@
 use ratatui::layout::{Position, Rect};
 
 use super::cursor::{Neighbor, Step};
-use super::sampling::Shape;
-use super::state::State;
+use super::{Shape, State};
 use crate::analysis::{Counts, ProfileFrame};
 use crate::sorting::CompactSort;
 

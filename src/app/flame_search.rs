@@ -5,8 +5,7 @@
 use std::sync::{Arc, Weak};
 
 use super::flame::ROOT;
-use super::state::State;
-use super::tabs::Tab;
+use super::{State, Tab};
 use crate::analysis::{Counts, Filter, ThreadId};
 use crate::model::RecordingAnalysis;
 

@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use super::action::Action;
-use super::findings::{ALLOCATIONS_ADVICE, Finding, HEAP_ADVICE, KeyAdvice, exceptions_finding, finding, gc_time_finding};
-use super::growth;
+use super::findings::{ALLOCATIONS_ADVICE, HEAP_ADVICE, KeyAdvice, exceptions_finding, finding, gc_time_finding};
 use super::recent::{exception_rate, full_collection_rate, gc_share, induced_rate, min_of_latest};
-use super::resources::{ResourceHistory, STACKS_ADVICE, generation_sizes};
-use super::stalls;
-use super::tabs::Tab;
+use super::resources::{STACKS_ADVICE, generation_sizes};
+use super::{Finding, ResourceHistory, Tab, growth, stalls};
 use crate::analysis::{CounterSnapshot, CountersSnapshot, RequestDurations};
 use crate::clr::{COUNTERS_PROVIDER, HOSTING_PROVIDER, HTTP_CLIENT_PROVIDER};
 use crate::diagnosis::{MIN_BUSY_CORES, MIN_CPU_WAITERS, MIN_THROTTLED_SHARE, Threshold, Thresholds};

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::dialog::Subject;
-use super::{Now, State, Ticket};
+use super::{Now, State, Subject, Ticket};
 use crate::analysis::{HeapSnapshot, Retention};
 use crate::model::{ProcessKey, SafeText};
 

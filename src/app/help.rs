@@ -1,9 +1,8 @@
 //! The help text: the action table by headings, with the actions of the current context first.
 
 use super::action::{Context, Entry, Group, Key, KeyMap, TABLE};
-use super::dialog::{Overlay, Reader};
-use super::state::State;
 use super::text::{width, wrap};
+use super::{Overlay, Reader, State};
 use crate::analysis::{Field, Filter};
 
 #[derive(Debug, Clone)]

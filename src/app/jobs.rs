@@ -8,8 +8,7 @@ use std::time::Duration;
 use crate::ipc::{DumpKind, DumpRequest, PerfMapKind};
 use crate::model::{ProcessKey, SafeText};
 
-use super::dialog::{Change, Subject};
-use super::{JobResult, Ticket};
+use super::{Change, JobResult, Subject, Ticket};
 
 /// Number of jobs kept.
 const MAX_JOBS: usize = 200;

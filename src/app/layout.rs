@@ -2,9 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::list::{Column, Columns, Trend};
-use super::pane::RowKind;
-use super::tabs::Tab;
+use super::{Column, Columns, RowKind, Tab, Trend};
 
 pub use super::text::{width, wrap};
 use crate::sorting::CompactSort;

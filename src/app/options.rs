@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use super::action::KeyMap;
-use super::list::Columns;
-use super::sort::Sort;
+use super::{Columns, Sort};
 use crate::diagnosis::Thresholds;
 use crate::model::{OutputName, SafeText, TraceFile};
 

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::jobs::Job;
 use super::text::fold;
-use super::{Reader, Ticket};
+use super::{Job, Reader, Ticket};
 use crate::analysis::Field;
 use crate::model::SafeText;
 

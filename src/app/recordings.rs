@@ -3,10 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Ticket;
-use super::details::Answer;
-use super::findings::{Finding, findings};
-use super::tabs::Tab;
+use super::{Answer, Finding, Tab, Ticket, findings};
 use crate::diagnosis::Thresholds;
 use crate::model::{FileContents, Phase, ProcessKey, Recording, RecordingId, SafeText, partial_path};
 

@@ -2,10 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::cursor::Cursor;
-use super::dialog::Overlay;
-use super::state::State;
-use super::tabs::Tab;
+use super::{Cursor, Overlay, State, Tab};
 use crate::analysis::Field;
 
 /// A scroll bar of a list or a text.

@@ -5,26 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::action::{Action, Context};
-use super::comparison::Comparison;
-use super::details::Details;
-use super::dialog::{FileUse, Overlay, Pick, Subject};
-use super::files::OpenFile;
 use super::heaps::Heaps;
-use super::jobs::Jobs;
 use super::layout::{Layout, LayoutInput};
-use super::list::{Column, ProcessList, Row};
-use super::mode::{Line, LinePurpose, Pause, PendingQuit};
-use super::options::Options;
-use super::pane::{Focus, RowKind};
-use super::producer::Producer;
-use super::recordings::{Recordings, TrackedRecording};
-use super::tabs::Tab;
-use super::toast::{Level, Toasts};
 use super::update::drag::Drag;
 use super::usage::UsageHistory;
-use super::views::Views;
-use super::watches::Watches;
-use super::{Now, Ticket};
+use super::{
+    Column, Comparison, Details, FileUse, Focus, Jobs, Level, Line, LinePurpose, Now, OpenFile, Options, Overlay, Pause, PendingQuit, Pick,
+    ProcessList, Producer, Recordings, Row, RowKind, Subject, Tab, Ticket, Toasts, TrackedRecording, Views, Watches,
+};
 use crate::clr::DASHBOARD_PROFILES;
 use crate::model::{FileKind, Process, ProcessKey, RecordingId, RunState, SafeText, TraceFile, TraceOptions};
 

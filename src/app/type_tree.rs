@@ -1,7 +1,6 @@
 //! Call trees of the code that allocates objects of a type or throws exceptions of a type, shown in a tab instead of its list of types.
 
-use super::state::State;
-use super::tabs::Tab;
+use super::{State, Tab};
 use crate::analysis::{AllocatedType, AllocationSnapshot, Counts, Filter};
 
 /// The type whose call tree is shown.

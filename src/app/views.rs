@@ -3,12 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::call_tree::Expanded;
-use super::cursor::{Cursor, Neighbor, Step};
-use super::sampling::Sampling;
-use super::sort::{Direction, Sort};
-use super::state::State;
-use super::tabs::{Column, EventsView, HeapView, Tab, View};
+use super::cursor::{Neighbor, Step};
+use super::tabs::{Column, EventsView, HeapView, View};
 use super::type_tree::TypeTree;
+use super::{Cursor, Direction, Sampling, Sort, State, Tab};
 use crate::analysis::Filter;
 use crate::model::{RecordingAnalysis, sanitize};
 

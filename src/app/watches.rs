@@ -4,14 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::AutoWatch;
-use super::Ticket;
 use super::action::{Status, attach};
-use super::findings::{Finding, findings};
-use super::health::{HealthIssue, busy_core_finding, health_issues};
-use super::list::Row;
-use super::resources::ResourceHistory;
-use super::state::State;
+use super::health::busy_core_finding;
+use super::{AutoWatch, Finding, HealthIssue, ResourceHistory, Row, State, Ticket, findings, health_issues};
 use crate::analysis::{CountersSnapshot, RuntimeStats};
 use crate::diagnosis::Thresholds;
 use crate::model::{CpuUse, ProcessKey, ProcessUse};

@@ -2,9 +2,7 @@
 
 use crossterm::event::KeyEvent;
 
-use super::key::Key;
-use super::places::Context;
-use super::{Action, Entry, TABLE};
+use super::{Action, Context, Entry, Key, TABLE};
 
 const MAX_KEYS: usize = 4;
 

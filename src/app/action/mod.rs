@@ -8,11 +8,8 @@ mod table;
 
 use self::places::PANES;
 use super::cursor::Step;
-use super::dialog::Form;
-use super::effect::Effect;
-use super::files::OpenFile;
-use super::state::State;
 use super::update::panes;
+use super::{Effect, Form, OpenFile, State};
 
 pub use key::Key;
 use key::{BACK_TAB, DOWN, END, ESC, F1, HOME, LEFT, PAGE_DOWN, PAGE_UP, RIGHT, TAB, UP};

@@ -1,10 +1,6 @@
 //! Which actions are possible now, and the reasons why others are not.
 
-use crate::app::details::Answer;
-use crate::app::dialog::{Change, Form, Overlay, Pick, Subject};
-use crate::app::list::Row;
-use crate::app::toast::Level;
-use crate::app::{RowKind, Shape, State, Tab, TrackedRecording};
+use crate::app::{Answer, Change, Form, Level, Overlay, Pick, Row, RowKind, Shape, State, Subject, Tab, TrackedRecording};
 use crate::ipc::CommandCode;
 use crate::model::{Contact, FileKind, NativeAotGap, Process, RunState};
 

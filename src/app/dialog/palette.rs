@@ -2,10 +2,9 @@
 
 use super::Subject;
 use crate::analysis::{Field, Filter, name_rank};
-use crate::app::Ticket;
 use crate::app::action::{Action, Entry, Status, TABLE};
-use crate::app::state::State;
-use crate::app::tabs::{Cell, Role, Tab};
+use crate::app::tabs::{Cell, Role};
+use crate::app::{State, Tab, Ticket};
 use crate::clr::{Profile, profiles};
 use crate::model::{SafeText, TraceFile};
 use crate::sorting::CompactSort;

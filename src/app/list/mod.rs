@@ -17,9 +17,7 @@ pub use row::Row;
 pub use table::ProcessTable;
 pub use trend::Trend;
 
-use super::cursor::Cursor;
-use super::sort::Sort;
-use super::watches::WatchStatus;
+use super::{Cursor, Sort, WatchStatus};
 use crate::analysis::Filter;
 use crate::model::{Process, ProcessKey};
 use crate::sorting::CompactSort;

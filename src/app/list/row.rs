@@ -5,9 +5,8 @@ use std::time::Duration;
 use super::{Column, Trend};
 use crate::analysis::{Field, Filter};
 use crate::app::files::is_file;
-use crate::app::health::HealthIssue;
 use crate::app::tabs::{Role, Sign};
-use crate::app::watches::WatchStatus;
+use crate::app::{HealthIssue, WatchStatus};
 use crate::model::{Contact, Process, RunState};
 
 #[derive(Debug, Clone)]

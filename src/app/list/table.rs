@@ -7,12 +7,9 @@ use ratatui::layout::Rect;
 use super::column::{runtime, user};
 use super::{Column, Columns, Row, Trend};
 use crate::analysis::Field;
-use crate::app::files::OpenFile;
-use crate::app::health::HealthIssue;
 use crate::app::layout::{ListLayout, Slot};
-use crate::app::options::{AutoWatch, Options};
-use crate::app::state::State;
 use crate::app::tabs::{self, Cell, Fit, List, Role, Sign};
+use crate::app::{AutoWatch, HealthIssue, OpenFile, Options, State};
 use crate::model::{Age, Bytes, Count, Process};
 
 /// Maximum number of indented tree levels.

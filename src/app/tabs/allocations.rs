@@ -1,14 +1,10 @@
 //! Allocated types, and the allocation sites of a type as a list or a call tree.
 
-use super::cell::Cell;
-use super::list::{Fit, TabList, Table};
-use super::look::Look;
-use super::type_tree;
-use super::view::{Figure, Head, Line, Role, Side, View};
+use super::{Cell, Figure, Fit, Head, Line, Look, Role, Side, TabList, Table, View, type_tree};
 use crate::analysis::{AllocatedType, AllocationSnapshot, CallSite};
-use crate::app::action::{Action, BACKSPACE, ENTER, Entry, Run::Do, char, details, places, ready_if};
-use crate::app::state::State;
-use crate::app::tabs::Tab;
+use crate::app::action::Run::Do;
+use crate::app::action::{Action, BACKSPACE, ENTER, Entry, char, details, places, ready_if};
+use crate::app::{State, Tab};
 use crate::model::{ByteRate, Bytes, Count, Counted, Percent};
 
 /// Maximum number of methods listed for a type.

@@ -1,17 +1,9 @@
 //! Loaded assemblies, and assemblies that were searched for and not found.
 
-use super::cell::{Cell, at};
-use super::list::{Fit, TabList, Table};
-use super::live;
-use super::look::Look;
-use super::registry::{Descriptor, Live, Recorded, Shows};
-use super::view::{Figure, Head, Role, Side, View};
+use super::{Cell, Descriptor, Figure, Fit, Head, Live, Look, Recorded, Role, Shows, Side, TabList, Table, View, at, live};
 use crate::analysis::{Assembly, CountersSnapshot};
 use crate::app::action::{Action, Context};
-use crate::app::pane::RowKind;
-use crate::app::state::State;
-use crate::app::tabs::Tab;
-use crate::app::text;
+use crate::app::{RowKind, State, Tab, text};
 use crate::diagnosis::Source;
 use crate::model::{Count, SafeText};
 use crate::sorting::CompactSort;

@@ -5,11 +5,10 @@ use std::cmp::Ordering;
 use std::fmt::Display;
 use std::time::Duration;
 
-use super::view::{Role, Sign};
+use super::{Role, Sign};
 use crate::analysis::ThreadId;
 use crate::app::action::Key;
-use crate::app::call_tree::Branch;
-use crate::app::sort::Direction;
+use crate::app::{Branch, Direction};
 use crate::model::{ByteRate, Bytes, Count, CountRate, Nanoseconds, Percent, SafeText, Stopwatch};
 
 #[derive(Debug, Clone, PartialEq)]

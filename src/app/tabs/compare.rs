@@ -2,20 +2,14 @@
 
 use std::sync::Arc;
 
-use super::cell::Cell;
-use super::list::{Fit, TabList, Table};
 use super::quantity::plain;
-use super::registry::{Descriptor, Shows};
-use super::view::{Head, Line, Role, View};
+use super::{Cell, Descriptor, Fit, Head, Line, Role, Shows, TabList, Table, View};
 use crate::analysis::{ComparedFigure, Subject, Unit};
-use crate::app::action::{Action, Context, Entry, Run::Do, Status, char, details, places, ready_if};
-use crate::app::comparison::{ComparedRange, Comparison};
-use crate::app::details::Answer;
-use crate::app::pane::RowKind;
-use crate::app::state::State;
-use crate::app::tabs::Tab;
+use crate::app::action::Run::Do;
+use crate::app::action::{Action, Context, Entry, Status, char, details, places, ready_if};
 use crate::app::text::width;
 use crate::app::update::comparison;
+use crate::app::{Answer, ComparedRange, Comparison, RowKind, State, Tab};
 use crate::model::{Amount, Change, Count, FileKind, Percent, SafeText};
 
 /// Minimum number of visible characters of a file name.

@@ -1,24 +1,15 @@
 //! Counters and meters published by the process and its libraries, from a watch or a recording.
 
-use super::cell::{Cell, SortKey};
-use super::list::{Fit, Rows, Table};
-use super::overview::{Graph, histogram, rates};
+use super::cell::SortKey;
+use super::overview::{histogram, rates};
 use super::quantity::{SECONDS, bytes, duration, is_bytes, plain, quantity};
-use super::registry::{Descriptor, Shows};
-use super::view::{Chart, Line, Role, Side, View};
+use super::{Cell, Chart, Descriptor, Fit, Graph, Line, Role, Rows, Shows, Side, Table, View};
 use crate::analysis::{CounterKind, CounterSnapshot, CountersSnapshot, Field, HistogramReading, Spread, without_duplicates};
-use crate::app::action::{
-    Action, Context, ENTER, Entry,
-    Run::{Do, Emit},
-    char, details, places, ready_if, status,
-};
-use crate::app::pane::RowKind;
-use crate::app::sort::{Direction, Sort};
-use crate::app::state::State;
-use crate::app::tabs::Tab;
+use crate::app::action::Run::{Do, Emit};
+use crate::app::action::{Action, Context, ENTER, Entry, char, details, places, ready_if, status};
 use crate::app::text::width;
 use crate::app::update::watching;
-use crate::app::watches::Watch;
+use crate::app::{Direction, RowKind, Sort, State, Tab, Watch};
 use crate::model::{Count, Counted, Number};
 use crate::sorting::CompactSort;
 

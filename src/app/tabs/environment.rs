@@ -1,16 +1,11 @@
 //! The environment variables of the selected process.
 
-use super::cell::Cell;
-use super::list::{Fit, TabList, Table};
-use super::registry::{Descriptor, Shows};
-use super::view::{Head, Role, View};
-use crate::app::action::{Action, Context, Entry, Run::Do, Status, char, details, places, ready_if};
-use crate::app::details::Answer;
-use crate::app::pane::RowKind;
-use crate::app::state::State;
-use crate::app::tabs::Tab;
+use super::{Cell, Descriptor, Fit, Head, Role, Shows, TabList, Table, View};
+use crate::app::action::Run::Do;
+use crate::app::action::{Action, Context, Entry, Status, char, details, places, ready_if};
 use crate::app::text::width;
 use crate::app::update::panes;
+use crate::app::{Answer, RowKind, State, Tab};
 use crate::model::{Counted, Environment, EnvironmentSource, Variable};
 
 /// Maximum width of names, and the width they shrink to.

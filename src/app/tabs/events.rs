@@ -1,17 +1,11 @@
 //! Events by type, or single events with their fields.
 
-use super::cell::{Cell, at};
-use super::list::{Fit, TabList, Table};
-use super::look::Look;
-use super::registry::{Descriptor, Recorded, Shows};
-use super::view::{Figure, Head, Line, Role, Side, View};
+use super::{Cell, Descriptor, Figure, Fit, Head, Line, Look, Recorded, Role, Shows, Side, TabList, Table, View, at};
 use crate::analysis::{Field, Filter, LiveEventFilter, SingleEvent};
-use crate::app::action::{Action, Context, ENTER, Entry, Run::Do, char, details, places, recorded};
-use crate::app::effect::Effect;
-use crate::app::pane::RowKind;
-use crate::app::state::State;
-use crate::app::tabs::Tab;
+use crate::app::action::Run::Do;
+use crate::app::action::{Action, Context, ENTER, Entry, char, details, places, recorded};
 use crate::app::text::width;
+use crate::app::{Effect, RowKind, State, Tab};
 use crate::clr::SAMPLE_PROFILER;
 use crate::model::{Bytes, Count, CountRate, Counted, EventRate, Percent, RecordingId};
 use std::collections::BTreeMap;

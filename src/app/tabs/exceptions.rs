@@ -1,18 +1,13 @@
 //! Exceptions by type, with the latest of the selected type and its stack, or throw sites as a call tree.
 
-use super::cell::{Cell, at};
-use super::list::{Fit, TabList, Table};
-use super::live;
-use super::look::Look;
-use super::registry::{Descriptor, Live, Recorded, Shows};
-use super::type_tree;
-use super::view::{Figure, Head, Line, Role, Side, View};
+use super::{
+    Cell, Descriptor, Figure, Fit, Head, Line, Live, Look, Recorded, Role, Shows, Side, TabList, Table, View, at, live, type_tree,
+};
 use crate::analysis::{ExceptionType, ThrownException};
-use crate::app::action::{Action, Context, Entry, Run::Do, char, details, places, ready_if};
-use crate::app::pane::RowKind;
-use crate::app::state::State;
-use crate::app::tabs::Tab;
+use crate::app::action::Run::Do;
+use crate::app::action::{Action, Context, Entry, char, details, places, ready_if};
 use crate::app::type_tree::TypeTree;
+use crate::app::{RowKind, State, Tab};
 use crate::diagnosis::Source;
 use crate::model::{Count, CountRate};
 

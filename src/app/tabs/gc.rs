@@ -1,17 +1,10 @@
 //! Garbage collection: pauses, heap size, and allocations.
 
-use super::allocations;
-use super::cell::{Cell, at};
-use super::list::{Fit, Rows, Table};
-use super::live;
-use super::look::Look;
 use super::quantity::{bytes, nanoseconds};
-use super::registry::{Descriptor, Live, Recorded, Shows};
-use super::view::{Figure, Head, Role, Side, View};
+use super::{Cell, Descriptor, Figure, Fit, Head, Live, Look, Recorded, Role, Rows, Shows, Side, Table, View, allocations, at, live};
 use crate::analysis::{AllocatedType, Collection, CollectionCount, GcSnapshot};
 use crate::app::action::{Action, Context};
-use crate::app::pane::RowKind;
-use crate::app::tabs::Tab;
+use crate::app::{RowKind, Tab};
 use crate::diagnosis::Source;
 use crate::model::{ByteRate, Bytes, Count, Nanoseconds, Percent};
 

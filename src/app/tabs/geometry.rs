@@ -2,13 +2,10 @@
 
 use ratatui::layout::Rect;
 
-use super::list::Column;
-use super::view::{Figure, Head, Line, View};
+use super::{Column, Figure, Head, Line, View};
 use crate::app::layout::padded;
-use crate::app::mode::LinePurpose;
-use crate::app::state::State;
-use crate::app::tabs::Tab;
 use crate::app::text::{width, wrap};
+use crate::app::{LinePurpose, State, Tab};
 
 /// The areas of the parts of a tab. A part that does not fit has zero height or width.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,21 +1,12 @@
 //! The heap of a process or of a heap file by type, as of the last walk; the changes since the walk before; and the paths that keep a type
 //! alive.
 
-use super::cell::Cell;
-use super::list::{Fit, TabList, Table};
-use super::registry::{Descriptor, Shows};
-use super::view::{Figure, Head, Line, Role, Side, View};
+use super::{Cell, Descriptor, Figure, Fit, Head, Line, Role, Shows, Side, TabList, Table, View};
 use crate::analysis::{HeapAmount, HeapChange, HeapType, PathStep, PendingAsync, RetainedType, growth};
-use crate::app::action::{
-    Action, Context, ENTER, Entry,
-    Run::{Do, Emit},
-    Status, char, details, places, ready_if, status,
-};
-use crate::app::heaps::{HeapWalk, ProcessHeap, WalkedHeap};
-use crate::app::pane::RowKind;
-use crate::app::state::State;
-use crate::app::tabs::Tab;
-use crate::app::update;
+use crate::app::action::Run::{Do, Emit};
+use crate::app::action::{Action, Context, ENTER, Entry, Status, char, details, places, ready_if, status};
+use crate::app::heaps::{HeapWalk, ProcessHeap};
+use crate::app::{RowKind, State, Tab, WalkedHeap, update};
 use crate::model::{Bytes, Count, Counted, FileKind, Percent, Stopwatch};
 
 /// The state of the heap tab.

@@ -1,16 +1,11 @@
 //! HTTP requests by method and route, and other start-stop operations: DNS, TLS, sockets, database commands.
 
-use super::cell::Cell;
-use super::list::{Fit, Rows, TabList, Table};
-use super::live;
-use super::live_http;
-use super::look::Look;
-use super::registry::{Descriptor, Live, Recorded, Shows};
-use super::view::{Figure, Head, Line, Role, Side, View};
+use super::{
+    Cell, Descriptor, Figure, Fit, Head, Line, Live, Look, Recorded, Role, Rows, Shows, Side, TabList, Table, View, live, live_http,
+};
 use crate::analysis::{ActivitySnapshot, ActivitySubject, Layer, OperationSnapshot, RunningActivity};
 use crate::app::action::Context;
-use crate::app::pane::RowKind;
-use crate::app::tabs::Tab;
+use crate::app::{RowKind, Tab};
 use crate::diagnosis::Source;
 use crate::model::{Count, CountRate, Nanoseconds, Percent};
 use crate::sorting::CompactSort;

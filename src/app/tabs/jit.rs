@@ -1,17 +1,10 @@
 //! JIT compilation: compiled methods, tiers, and time spent.
 
-use super::cell::{Cell, at};
-use super::list::{Fit, TabList, Table};
-use super::live;
-use super::look::Look;
 use super::quantity::{nanoseconds, rate};
-use super::registry::{Descriptor, Live, Recorded, Shows};
-use super::view::{Figure, Head, Role, Side, View};
+use super::{Cell, Descriptor, Figure, Fit, Head, Live, Look, Recorded, Role, Shows, Side, TabList, Table, View, at, live};
 use crate::analysis::{CountersSnapshot, SlowMethod};
 use crate::app::action::{Action, Context};
-use crate::app::pane::RowKind;
-use crate::app::state::State;
-use crate::app::tabs::Tab;
+use crate::app::{RowKind, State, Tab};
 use crate::diagnosis::Source;
 use crate::model::{Bytes, Count, CountRate, Nanoseconds};
 

@@ -1,17 +1,10 @@
 //! Current and past jobs of all processes.
 
-use super::cell::Cell;
-use super::list::{Fit, TabList, Table};
-use super::registry::{Descriptor, Shows};
-use super::view::{Role, Side, Sign, View};
-use crate::app::action::{Action, Context, ENTER, Entry, Run::Do, details, places, status};
-use crate::app::activity::Activity;
-use crate::app::jobs::{Job, JobKind};
-use crate::app::pane::RowKind;
-use crate::app::recordings::TrackedRecording;
-use crate::app::state::State;
-use crate::app::tabs::Tab;
+use super::{Cell, Descriptor, Fit, Role, Shows, Side, Sign, TabList, Table, View};
+use crate::app::action::Run::Do;
+use crate::app::action::{Action, Context, ENTER, Entry, details, places, status};
 use crate::app::update::panes;
+use crate::app::{Activity, Job, JobKind, RowKind, State, Tab, TrackedRecording};
 use crate::model::{Bytes, Counted, Outcome, Phase, Recording, StoppedBy, Stopwatch};
 
 pub(super) const TAB: Descriptor = Descriptor {

@@ -2,14 +2,10 @@
 
 use ratatui::layout::Rect;
 
-use super::cell::Cell;
 use super::geometry::column_slots;
-use super::view::View;
+use super::{Cell, View};
 use crate::analysis::{Field, Filter, name_rank};
-use crate::app::cursor::Cursor;
-use crate::app::sort::{Direction, Sort};
-use crate::app::state::State;
-use crate::app::tabs::Tab;
+use crate::app::{Cursor, Direction, Sort, State, Tab};
 use crate::sorting::CompactSort;
 
 /// The alignment of text in a column, and how it is shortened if it does not fit.

@@ -1,19 +1,15 @@
 //! Views of a process that is not being recorded: its counters while it is watched, and its threads from /proc.
 
-use super::cell::{Cell, nanoseconds};
-use super::list::{Fit, Table};
-use super::look::Look;
+use super::cell::nanoseconds;
 use super::overview::rates;
-use super::registry::Live;
 use super::threads::{sample_age, top_frame};
-use super::view::{Figure, Head, Line, Role, View};
+use super::{Cell, Figure, Fit, Head, Line, Live, Look, Role, Table, View};
 use crate::analysis::{CounterSnapshot, CountersSnapshot, ThreadId};
 use crate::app::action::{Action, Status, attach};
 use crate::app::health::runtime_counter;
 use crate::app::live_threads::LiveThread;
-use crate::app::state::State;
-use crate::app::tabs::Tab;
 use crate::app::top_frames::TopFrame;
+use crate::app::{State, Tab};
 use crate::diagnosis::Source;
 use crate::ipc::RuntimeVersion;
 use crate::model::{Bytes, Count, CountRate, Percent, ThreadUse};

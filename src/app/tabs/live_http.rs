@@ -1,14 +1,11 @@
 //! Requests of a watched process, from its counters: the histogram `http.server.request.duration` of ASP.NET Core 8 and later has one
 //! series per method, route and status; the counters of earlier versions have totals only.
 
-use super::cell::Cell;
-use super::list::{Fit, TabList, Table};
 use super::live::rate;
-use super::view::{Figure, Head, Role, View};
+use super::{Cell, Figure, Fit, Head, Role, TabList, Table, View};
 use crate::analysis::{CounterSnapshot, CountersSnapshot, MeterNotice, RequestDurations};
 use crate::app::health::hosting_counter;
-use crate::app::state::State;
-use crate::app::tabs::Tab;
+use crate::app::{State, Tab};
 use crate::model::{Count, CountRate, Nanoseconds};
 use crate::sorting::CompactSort;
 

@@ -1,15 +1,10 @@
 //! The latest messages of `ILogger`, newest first.
 
-use super::cell::{Cell, at};
-use super::list::{Fit, TabList, Table};
-use super::look::Look;
-use super::registry::{Descriptor, Recorded, Shows};
-use super::view::{Figure, Head, Line, Role, Side, View};
+use super::{Cell, Descriptor, Figure, Fit, Head, Line, Look, Recorded, Role, Shows, Side, TabList, Table, View, at};
 use crate::analysis::{LEVELS, LogMessage};
 use crate::app::action::Context;
-use crate::app::pane::RowKind;
-use crate::app::tabs::Tab;
 use crate::app::text::width;
+use crate::app::{RowKind, Tab};
 use crate::diagnosis::Source;
 use crate::model::{Count, CountRate};
 

@@ -1,11 +1,9 @@
 //! The common input of the tabs of a recording.
 
-use super::cell::Cell;
-use super::view::{Chart, Figure, Line, Role};
+use super::{Cell, Chart, Figure, Line, Role};
 use crate::analysis::{CountersSnapshot, Counts, KernelSamples, SampleFilter, Timeline};
 use crate::app::action::{Action, native_aot};
-use crate::app::recordings::TrackedRecording;
-use crate::app::state::State;
+use crate::app::{State, TrackedRecording};
 use crate::diagnosis::{Source, Threshold};
 use crate::model::{NativeAotGap, Percent, RecordingAnalysis};
 

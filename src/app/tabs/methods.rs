@@ -2,20 +2,13 @@
 
 mod figures;
 
-use super::cell::Cell;
-use super::list::{Fit, TabList, Table};
-use super::look::Look;
-use super::registry::{Descriptor, Recorded, Shows};
 use super::threads::{ESTIMATED, core_share, may_be_waiting, threads, times};
-use super::view::{Head, Line, Role, Side, View};
+use super::{Cell, Descriptor, Fit, Head, Line, Look, Recorded, Role, Shows, Side, TabList, Table, View};
 use crate::analysis::{Counts, MethodCount, Origin, ProfileFrame, SampleCount};
-use crate::app::action::{Action, BACKSPACE, Context, ENTER, Entry, Run::Do, Status, char, details, places, ready_if};
+use crate::app::action::Run::Do;
+use crate::app::action::{Action, BACKSPACE, Context, ENTER, Entry, Status, char, details, places, ready_if};
 use crate::app::call_tree::{TreeRow, short_label, short_name};
-use crate::app::flame::FlameGraph;
-use crate::app::pane::RowKind;
-use crate::app::sampling::{Sampling, Shape};
-use crate::app::state::State;
-use crate::app::tabs::Tab;
+use crate::app::{FlameGraph, RowKind, Sampling, Shape, State, Tab};
 use crate::diagnosis::Source;
 use crate::model::{CpuTime, CpuTimeUnavailable, Nanoseconds, Percent};
 

@@ -47,9 +47,10 @@ pub use registry::Tab;
 pub use stacks::Stacks;
 pub use view::{Chart, Figure, Head, Line, Role, Side, Sign, View};
 
-use self::registry::Shows;
-use super::findings::findings;
-use super::state::State;
+use self::cell::at;
+use self::list::TabList;
+use self::registry::{Descriptor, Live, Recorded, Shows};
+use super::{State, findings};
 
 impl State {
     /// Returns the view of a tab; `None` for a tab that draws itself, or if nothing is known of a recording.

@@ -2,13 +2,12 @@
 
 use super::{
     Look, View, assemblies, compare, counters, environment, events, exceptions, gc, heap, http, jit, jobs, logs, methods, overview,
+    slowdown, stacks, threads, trace,
 };
-use super::{slowdown, stacks, threads, trace};
 use crate::analysis::CountersSnapshot;
 use crate::app::action::{Context, Entry};
 use crate::app::cursor::Neighbor;
-use crate::app::pane::RowKind;
-use crate::app::state::State;
+use crate::app::{RowKind, State};
 use crate::diagnosis::Source;
 
 /// The description of a tab.

@@ -2,15 +2,10 @@
 
 use std::time::Duration;
 
-use super::cell::Cell;
-use super::list::{Fit, TabList, Table};
-use super::look::Look;
-use super::registry::{Descriptor, Recorded, Shows};
-use super::view::{Head, Line, Role, Side, Sign, View};
-use crate::app::action::{Action, Context, ENTER, Entry, Run::Do, details, places, recorded};
-use crate::app::pane::RowKind;
-use crate::app::state::State;
-use crate::app::tabs::Tab;
+use super::{Cell, Descriptor, Fit, Head, Line, Look, Recorded, Role, Shows, Side, Sign, TabList, Table, View};
+use crate::app::action::Run::Do;
+use crate::app::action::{Action, Context, ENTER, Entry, details, places, recorded};
+use crate::app::{RowKind, State, Tab};
 use crate::diagnosis::{Cause, Evidence, Slowdown, slowdowns, verdict};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Percent, Stopwatch};

@@ -2,16 +2,10 @@
 
 use foldhash::HashMap;
 
-use super::cell::Cell;
-use super::list::{Fit, TabList, Table};
-use super::registry::{Descriptor, Shows};
-use super::view::{Figure, Head, Line, Role, Side, View};
+use super::{Cell, Descriptor, Figure, Fit, Head, Line, Role, Shows, Side, TabList, Table, View};
 use crate::analysis::{StackGroup, ThreadId};
 use crate::app::action::{Action, Context, Status};
-use crate::app::details::Answer;
-use crate::app::pane::RowKind;
-use crate::app::state::State;
-use crate::app::tabs::Tab;
+use crate::app::{Answer, RowKind, State, Tab};
 use crate::diagnosis::{is_own, may_be_lock, wait_of_stack};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Count, SafeText};

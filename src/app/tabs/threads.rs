@@ -4,19 +4,14 @@ use std::time::Duration;
 
 use foldhash::HashMap;
 
-use super::cell::{Cell, at, nanoseconds};
-use super::list::{Fit, Rows, Table};
+use super::cell::nanoseconds;
 use super::live::{self, listed, state_of};
-use super::look::Look;
 use super::quantity::rate;
-use super::registry::{Descriptor, Live, Recorded, Shows};
-use super::view::{Figure, Head, Role, Side, View};
+use super::{Cell, Descriptor, Figure, Fit, Head, Live, Look, Recorded, Role, Rows, Shows, Side, Table, View, at};
 use crate::analysis::{Adjustment, ContentionSite, ContentionSnapshot, Counts, SampleCount, SampleFilter, ThreadId, ThreadPoolSnapshot};
 use crate::app::action::{Action, Context};
-use crate::app::pane::RowKind;
-use crate::app::sampling::ThreadRow;
-use crate::app::tabs::Tab;
 use crate::app::top_frames::TopFrame;
+use crate::app::{RowKind, Tab, ThreadRow};
 use crate::clr::payload::AdjustmentReason;
 use crate::diagnosis::Source;
 use crate::model::{Count, CountRate, Counted, CpuThread, Nanoseconds, Percent, Stopwatch};

@@ -1,12 +1,9 @@
 //! Allocation or throw sites of a type as a call tree, from the outermost caller to the allocating or throwing method.
 
-use super::cell::Cell;
-use super::list::{Fit, TabList, Table};
-use super::look::Look;
-use super::view::{Head, Role, Side, View};
+use super::{Cell, Fit, Head, Look, Role, Side, TabList, Table, View};
 use crate::analysis::{Counts, SampleCount};
+use crate::app::Tab;
 use crate::app::call_tree::{TreeRow, short_name};
-use crate::app::tabs::Tab;
 use crate::app::type_tree::TypeTree;
 use crate::model::Percent;
 

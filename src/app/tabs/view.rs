@@ -1,10 +1,7 @@
 //! The content of a tab, independent of layout and colors.
 
-use super::list::{Rows, Table};
-use super::overview::Graph;
-use crate::app::cursor::Cursor;
-use crate::app::findings::Finding;
-use crate::app::flame::FlameGraph;
+use super::{Graph, Rows, Table};
+use crate::app::{Cursor, Finding, FlameGraph};
 use crate::model::{Count, Nanoseconds};
 
 /// The meaning of a style; themes define its colors.

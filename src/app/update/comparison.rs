@@ -1,8 +1,6 @@
 //! Comparison of the shown range of the open file.
 
-use crate::app::comparison::{ComparedRange, Comparison};
-use crate::app::dialog::FileUse;
-use crate::app::{Answer, Effect, State, Tab, Ticket, files};
+use crate::app::{Answer, ComparedRange, Comparison, Effect, FileUse, State, Tab, Ticket, files};
 use crate::model::{FileContents, ProcessKey, SafeText, TraceFile};
 
 /// The key under which the other file is read; no row has it.

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use super::{comparison, heap, replies};
 use crate::app::action::Action;
-use crate::app::dialog::{FileUse, ListState, Overlay, Palette, Pick, Subject};
-use crate::app::toast::Level;
-use crate::app::{Effect, OpenFile, RowKind, State, Ticket, WalkedHeap};
+use crate::app::{Effect, FileUse, Level, ListState, OpenFile, Overlay, Palette, Pick, RowKind, State, Subject, Ticket, WalkedHeap};
 use crate::model::{Bytes, FileContents, FileKind, Outcome, Phase, Recording, SafeText, StoppedBy, TraceFile, is_partial_file};
 
 /// Searches for recorded files: those of this run, including open ones, and those in the current folder.

@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::app::dialog::{Form, Overlay, Subject};
-use crate::app::heaps::WalkedHeap;
-use crate::app::toast::Level;
-use crate::app::{Effect, JobKind, JobResult, State, Tab, Ticket};
+use crate::app::{Effect, Form, JobKind, JobResult, Level, Overlay, State, Subject, Tab, Ticket, WalkedHeap};
 use crate::model::{SafeText, TraceFile};
 
 use super::{files, panes, replies, submit};

@@ -4,9 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
 
 use crate::analysis::Filter;
 use crate::app::action::{Action, Context, Entry, Status, TABLE, entry};
-use crate::app::dialog::{Overlay, Pick, Reader};
-use crate::app::toast::Level;
-use crate::app::{Effect, Line, LinePurpose, State, typing};
+use crate::app::{Effect, Level, Line, LinePurpose, Overlay, Pick, Reader, State, typing};
 
 use super::overlays;
 

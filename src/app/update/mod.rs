@@ -16,8 +16,7 @@ pub(super) mod tagged;
 mod time;
 pub(super) mod watching;
 
-use super::toast::Level;
-use super::{Effect, Job, Msg, Now, State};
+use super::{Effect, Job, Level, Msg, Now, State};
 
 /// Applies a message to the state and returns the effects.
 pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {

@@ -6,9 +6,8 @@ use tui_input::Input;
 
 use crate::app::action::{Action, TABLE};
 use crate::app::cursor::{Neighbor, Step};
-use crate::app::dialog::{Field, Form, Found, Overlay, Pick, picked_profiles};
-use crate::app::mode::{Line, LinePurpose};
-use crate::app::{Effect, OutputView, State, Ticket};
+use crate::app::dialog::picked_profiles;
+use crate::app::{Effect, Field, Form, Found, Line, LinePurpose, OutputView, Overlay, Pick, State, Ticket};
 use crate::clr::SLOW_PROFILE;
 use crate::model::{SafeText, TraceOptions};
 

@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::app::dialog::Subject;
-use crate::app::toast::Level;
-use crate::app::{Effect, State, Tab, Ticket, TrackedRecording};
+use crate::app::{Effect, Level, State, Subject, Tab, Ticket, TrackedRecording};
 use crate::clr::SLOW_PROFILE;
 use crate::model::{Recording, RecordingId, Scheduling, TraceOptions};
 

@@ -1,10 +1,8 @@
 //! Replies and reports from the runner: processes, answers, recordings.
 
 use super::submit;
-use crate::app::dialog::Subject;
 use crate::app::recordings::RecordingChange;
-use crate::app::toast::Level;
-use crate::app::{Clipboard, JobKind, JobResult, State, Ticket};
+use crate::app::{Clipboard, JobKind, JobResult, Level, State, Subject, Ticket};
 use crate::model::{
     Bytes, Count, Counted, Environment, Outcome, Phase, Process, ProcessKey, ProducerReport, Recording, RecordingId, SafeText, StoppedBy,
     Stopwatch,

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::app::dialog::{ControlRequest, Form, Overlay, Purpose, Subject};
-use crate::app::toast::Level;
-use crate::app::{Effect, Job, JobKind, OutputView, Producer, Row, State, Ticket};
+use crate::app::dialog::ControlRequest;
+use crate::app::{Effect, Form, Job, JobKind, Level, OutputView, Overlay, Producer, Purpose, Row, State, Subject, Ticket};
 use crate::ipc::DumpKind;
 use crate::model::{ProcessKey, RunState, TraceOptions, check_heap_file, shown_command_line};
 

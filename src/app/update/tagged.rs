@@ -1,9 +1,7 @@
 //! Actions on all tagged processes, applied to each as if it were selected.
 
 use crate::app::action::{Status, status};
-use crate::app::dialog::Subject;
-use crate::app::toast::Level;
-use crate::app::{Effect, Focus, State};
+use crate::app::{Effect, Focus, Level, State, Subject};
 use crate::model::{ProcessKey, TraceOptions};
 
 use super::{process, watching};

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::app::action::{Action, Status};
-use crate::app::details::{Details, Refresh};
-use crate::app::message::Ticket;
-use crate::app::{Answer, Effect, Focus, Form, Now, State, Tab};
+use crate::app::details::Refresh;
+use crate::app::{Answer, Details, Effect, Focus, Form, Now, State, Tab, Ticket};
 use crate::model::ProcessKey;
 
 use super::{files, leaving, watching};

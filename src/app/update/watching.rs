@@ -6,9 +6,7 @@ use std::time::Duration;
 use crate::analysis::CountersSnapshot;
 use crate::app::action::attach;
 use crate::app::details::AUTO_WATCH_DELAY;
-use crate::app::dialog::Subject;
-use crate::app::toast::Level;
-use crate::app::{AutoWatch, Effect, Row, State, Ticket, Watch};
+use crate::app::{AutoWatch, Effect, Level, Row, State, Subject, Ticket, Watch};
 use crate::model::{Contact, Process, ProcessKey, ProcessUse, RunState, SafeText, counters_delay};
 
 /// How long a deselected process stays watched, so that moving back and forth starts no sessions.

@@ -1,13 +1,11 @@
 //! Actions of dialogs, lists and text fields.
 
 use crate::app::action::Run::{Do, Emit, InForm};
-use crate::app::action::char;
 use crate::app::action::places::{ENDING, FIELDS, FORM, FORM_TEXT, LINE, LISTS, PALETTE, PICK, PICK_MANY, READER};
-use crate::app::action::{Action, Entry, Key, dialogs, status};
-use crate::app::action::{BACK_TAB, DOWN, ENTER, ESC, F1, FILTER, LEFT, RIGHT, TAB, UP};
+use crate::app::action::{Action, BACK_TAB, DOWN, ENTER, ESC, Entry, F1, FILTER, Key, LEFT, RIGHT, TAB, UP, char, dialogs, status};
 use crate::app::cursor::Neighbor::{Next, Previous};
-use crate::app::dialog::{Form, Overlay, Pick};
 use crate::app::update::{keys, leaving, overlays};
+use crate::app::{Form, Overlay, Pick};
 
 pub(super) const ENTRIES: &[Entry] = &[
     dialogs(Action::Accept, &[ENTER], "choose", "Choose the selected row.", LISTS, Emit(overlays::accept))

@@ -1,10 +1,9 @@
 //! Actions on a process.
 
+use crate::app::Change;
 use crate::app::action::Run::{Do, Emit};
-use crate::app::action::char;
 use crate::app::action::places::{DETAIL, LIST, PANES, WATCH};
-use crate::app::action::{Action, Entry, acts, status};
-use crate::app::dialog::Change;
+use crate::app::action::{Action, Entry, acts, char, status};
 use crate::app::update::{heap, panes, process, tagged, watching};
 
 const WHY_SLOW: &str = "Why is it slow: record 30 s and list the causes, the worst first.";

@@ -2,13 +2,11 @@
 
 use crossterm::event::KeyCode;
 
+use crate::app::Focus;
 use crate::app::action::Run::{Digit, Do, Emit};
-use crate::app::action::char;
 use crate::app::action::places::{LIST, PANES};
-use crate::app::action::{Action, Entry, Key, status, table};
-use crate::app::action::{ENTER, ESC, FILTER};
+use crate::app::action::{Action, ENTER, ESC, Entry, FILTER, Key, char, status, table};
 use crate::app::cursor::Neighbor::{Next, Previous};
-use crate::app::pane::Focus;
 use crate::app::update::panes;
 
 pub(super) const ENTRIES: &[Entry] = &[

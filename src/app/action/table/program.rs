@@ -3,17 +3,14 @@
 use crossterm::event::KeyCode;
 
 use crate::app::action::Run::{Do, Emit, InFile, Move};
-use crate::app::action::char;
 use crate::app::action::places::{EVERYWHERE, FIELDS, FLAME, LINE, LIST, PAGED, PALETTE, PANES, PICK, STEPPED, TREES};
-use crate::app::action::{Action, Entry, Key, files, moves, program, status};
-use crate::app::action::{DOWN, END, F1, HOME, LEFT, PAGE_DOWN, PAGE_UP, RIGHT, UP};
+use crate::app::action::{
+    Action, DOWN, END, Entry, F1, HOME, Key, LEFT, PAGE_DOWN, PAGE_UP, RIGHT, UP, char, files, moves, program, status,
+};
 use crate::app::cursor::Neighbor::{Next, Previous};
 use crate::app::cursor::Step;
-use crate::app::dialog::FileUse;
-use crate::app::effect::Effect;
-use crate::app::files::OpenFile;
-use crate::app::state::State;
 use crate::app::update::{comparison, files as ranges, leaving, overlays, panes};
+use crate::app::{Effect, FileUse, OpenFile, State};
 
 pub(super) const ENTRIES: &[Entry] = &[
     // Recorded files.

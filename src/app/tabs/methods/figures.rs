@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use super::super::cell::nanoseconds;
-use super::super::look::Look;
 use super::super::threads::core_share;
-use super::super::view::{Figure, Role};
+use super::super::{Figure, Look, Role};
 use super::role;
 use crate::analysis::{Counts, Origin};
 use crate::app::flame::ROOT;

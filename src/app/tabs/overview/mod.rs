@@ -13,16 +13,11 @@ pub use graphs::{Graph, Layer, Mark};
 pub use layout::{LABEL_WIDTH, MIN_GRAPH_WIDTH, OverviewLayout};
 pub(super) use requests::histogram;
 
-use super::registry::{Descriptor, Shows};
-use super::view::{Figure, Role};
-use crate::app::action::{Action, Context, ENTER, Entry, Run::Emit, Status, details, places, ready_if};
-use crate::app::list::Row;
-use crate::app::pane::RowKind;
-use crate::app::state::State;
-use crate::app::tabs::Tab;
+use super::{Descriptor, Figure, Role, Shows};
+use crate::app::action::Run::Emit;
+use crate::app::action::{Action, Context, ENTER, Entry, Status, details, places, ready_if};
 use crate::app::update::panes;
-use crate::app::watches::CurrentFinding;
-use crate::app::{AutoWatch, Watch};
+use crate::app::{AutoWatch, CurrentFinding, Row, RowKind, State, Tab, Watch};
 use crate::diagnosis::MIN_BUSY_CORES;
 use crate::model::{Age, Bytes, Capability, Count, Process, RunState, has_own_root, reachable_path, temporary_folder};
 

@@ -1,8 +1,7 @@
 use super::forms::form;
 use crate::app::action::Context;
-use crate::app::dialog::Field;
 use crate::app::test_app::{TestApp, recording};
-use crate::app::{Effect, ExportRequest, JobResult, Msg};
+use crate::app::{Effect, ExportRequest, Field, JobResult, Msg};
 use crate::model::{Phase, Recording, TraceFormat};
 use crate::ui::tests::scenes::opened;
 

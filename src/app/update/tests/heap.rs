@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use crate::app::action::{Action, Key, KeyMap};
-use crate::app::heaps::WalkedHeap;
 use crate::app::test_app::{TestApp, options, process, trace_file, walked_heap};
-use crate::app::{Effect, Msg, Options, Overlay, Reply, Tab, Ticket};
+use crate::app::{Effect, Msg, Options, Overlay, Reply, Tab, Ticket, WalkedHeap};
 use crate::model::{FileKind, OutputName, Process, ProcessKey, RunState, TraceFile};
 
 const KEY: ProcessKey = ProcessKey { pid: 4242, started: 42_420 };

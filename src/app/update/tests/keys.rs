@@ -1,10 +1,9 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEvent, MouseEventKind};
 
 use crate::app::action::Context;
-use crate::app::dialog::{Found, picked_profiles};
-use crate::app::pane::Focus;
+use crate::app::dialog::picked_profiles;
 use crate::app::test_app::{TestApp, process, recording, sample_processes, trace_file, variables};
-use crate::app::{Answer, Clipboard, Column, Direction, Effect, Msg, Overlay, Pick, Tab};
+use crate::app::{Answer, Clipboard, Column, Direction, Effect, Focus, Found, Msg, Overlay, Pick, Tab};
 use crate::clr::profiles;
 use crate::model::{Environment, EnvironmentSource, Phase, Recording};
 
