@@ -7,15 +7,13 @@ use std::cmp::Reverse;
 use crate::nettrace::ThreadId;
 use crate::sorting::CompactSort;
 
-use super::activity_pairs::{ActivityPairs, ActivityStep, Operation};
-use super::distribution::Distribution;
+use super::activity_pairs::Operation;
 use super::event_context::EventContext;
-use super::http::{self, Layer, Outcome};
+use super::http;
 use super::latest::Latest;
-use super::occurrences::Occurrence;
 use super::ranking::{Ranking, Row};
 use super::rates::RecentRate;
-use super::timeline::Timeline;
+use super::{ActivityPairs, ActivityStep, Distribution, Layer, Occurrence, Outcome, Timeline};
 
 /// Maximum number of subjects per operation in a snapshot.
 const TOP: usize = 100;

@@ -4,8 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::snapshot::ContainedEvents;
-use super::{Profile, SampleFilter, Snapshot, without_duplicates};
+use super::{ContainedEvents, Profile, SampleFilter, Snapshot, without_duplicates};
 use crate::sorting::CompactSort;
 
 /// Unresolved frames are grouped, because their addresses differ between runs.

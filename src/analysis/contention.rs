@@ -9,11 +9,9 @@ use crate::clr::payload::{ContentionStart, ContentionStop};
 use crate::nettrace::ThreadId;
 use crate::sorting::CompactSort;
 
-use super::Symbols;
-use super::distribution::Distribution;
 use super::event_context::EventContext;
 use super::ranking::{Ranking, Row};
-use super::timeline::Timeline;
+use super::{Distribution, Symbols, Timeline};
 
 /// Maximum number of threads tracked as waiting.
 const WAITING: usize = 4096;

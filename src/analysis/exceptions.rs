@@ -7,12 +7,10 @@ use crate::wire::Utf16;
 
 use super::event_context::{EventContext, Frames};
 use super::latest::Latest;
-use super::methods::{EventStacks, TypeStacks};
-use super::occurrences::Occurrence;
+use super::methods::EventStacks;
 use super::ranking::{Ranking, Row};
 use super::rates::RecentRate;
-use super::symbols::Symbols;
-use super::timeline::Timeline;
+use super::{Occurrence, Symbols, Timeline, TypeStacks};
 
 /// Maximum number of types in a snapshot.
 const TOP: usize = 100;

@@ -6,9 +6,8 @@ use crate::clr::payload::{BackgroundJit, JittingStarted, MethodBody, MethodVerbo
 use crate::clr::{EventKind, method_name};
 use crate::nettrace::ThreadId;
 
-use super::distribution::Distribution;
 use super::event_context::EventContext;
-use super::timeline::Timeline;
+use super::{Distribution, Timeline};
 
 /// Maximum number of threads tracked as compiling.
 const COMPILING: usize = 256;

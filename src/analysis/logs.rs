@@ -6,8 +6,7 @@ use crate::wire::Utf16;
 
 use super::event_context::EventContext;
 use super::latest::Latest;
-use super::occurrences::Occurrence;
-use super::timeline::Timeline;
+use super::{Occurrence, Timeline};
 
 /// Maximum number of messages kept.
 const RECENT: usize = 500;

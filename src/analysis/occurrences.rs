@@ -4,11 +4,7 @@ use std::sync::Arc;
 
 use crate::sorting::CompactSort;
 
-use super::activities::FinishedActivity;
-use super::exceptions::ThrownException;
-use super::gc::Collection;
-use super::logs::LogMessage;
-use super::recent::SingleEvent;
+use super::{Collection, FinishedActivity, LogMessage, SingleEvent, ThrownException};
 
 /// What to follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

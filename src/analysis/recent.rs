@@ -9,11 +9,8 @@ use crate::clr::events;
 use crate::nettrace::{ByMetadata, Event, Metadata, ThreadId};
 use crate::sorting::CompactSort;
 
-use super::Symbols;
 use super::event_context::Frames;
-use super::event_text::{Described, describe};
-use super::filter::LiveEventFilter;
-use super::occurrences::Occurrence;
+use super::{Described, LiveEventFilter, Occurrence, Symbols, describe};
 
 /// Maximum number of events kept.
 const MAX_EVENTS: usize = 500;

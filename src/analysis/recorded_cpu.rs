@@ -7,8 +7,7 @@ use crate::clr::payload::{ContextSwitch, SampleLosses, ThreadTime};
 use crate::nettrace::{Event, ThreadId};
 
 use super::images::{KERNEL, NativeCode, read};
-use super::methods::{CpuSamples, CpuStack, MissingFrames, Profile};
-use super::{Images, NativeFunction, Symbols};
+use super::{CpuSamples, CpuStack, Images, MissingFrames, NativeFunction, Profile, Symbols};
 
 /// CPU samples of a single process. Not available for files with several processes, as an address has a different meaning in each.
 #[derive(Debug, Default)]

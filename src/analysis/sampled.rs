@@ -7,10 +7,8 @@ use crate::nettrace::{ByMetadata, Event, Loss, Metadata, SequencePoint, Sink, Tr
 
 use super::clock::Clock;
 use super::contention::Contention;
-use super::methods::{Methods, Profile};
-use super::recorded_cpu::{RecordedCpu, RecordedCpuTime};
-use super::symbols::Symbols;
-use super::throughput::Throughput;
+use super::recorded_cpu::RecordedCpu;
+use super::{Methods, Profile, RecordedCpuTime, Symbols, Throughput};
 
 /// Counts samples by method.
 #[derive(Debug, Default)]

@@ -1,16 +1,9 @@
 //! The results of all analyses at one point in time.
 
-use super::Totals;
-use super::activities::ActivitySnapshot;
-use super::assemblies::AssemblySnapshot;
-use super::contention::ContentionSnapshot;
-use super::counters::CountersSnapshot;
-use super::exceptions::ExceptionSnapshot;
-use super::gc::GcSnapshot;
-use super::jit::JitSnapshot;
-use super::logs::LogSnapshot;
-use super::rates::RateSnapshot;
-use super::thread_pool::ThreadPoolSnapshot;
+use super::{
+    ActivitySnapshot, AssemblySnapshot, ContentionSnapshot, CountersSnapshot, ExceptionSnapshot, GcSnapshot, JitSnapshot, LogSnapshot,
+    RateSnapshot, ThreadPoolSnapshot, Totals,
+};
 use crate::clr::EventKind;
 use crate::nettrace::ThreadId;
 

@@ -2,10 +2,9 @@
 
 use thiserror::Error;
 
-use super::problem::SpecError;
-use super::profile::{Profile, UnknownProfile, profile};
-use super::providers::RUNTIME_PROVIDER;
-use super::spec::{format_keywords, format_provider, parse_provider, parse_runtime_keywords};
+use super::{
+    Profile, RUNTIME_PROVIDER, SpecError, UnknownProfile, format_keywords, format_provider, parse_provider, parse_runtime_keywords, profile,
+};
 use crate::ipc::{InvalidRequest, Level, Provider, Providers, Rundown, SessionConfig};
 
 /// The profile for finding out why a process is slow.

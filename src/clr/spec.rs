@@ -1,9 +1,6 @@
 //! Provider specifications: `NAME[:KEYWORDS[:LEVEL[:ARGUMENTS]]]`, the syntax of dotnet-trace.
 
-use super::arguments;
-use super::level::{level_name, parse_level};
-use super::problem::{SpecError, SpecErrorKind};
-use super::providers::{RUNTIME_PROVIDER, known_provider};
+use super::{RUNTIME_PROVIDER, SpecError, SpecErrorKind, arguments, known_provider, level_name, parse_level};
 use crate::ipc::{Level, Provider};
 
 /// Default level, as in dotnet-trace.

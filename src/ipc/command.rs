@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use super::dump::{DumpFlags, DumpKind, DumpLog};
 use super::field::Field;
 use super::{
-    BufferMb, BufferMode, ClientData, Destination, EnvironmentName, EnvironmentValue, Guid, Hresult, Message, MessageTooLong, PerfMapKind,
-    Providers, SessionId, StreamingSession, TargetPath,
+    BufferMb, BufferMode, ClientData, Destination, DumpFlags, DumpKind, DumpLog, EnvironmentName, EnvironmentValue, Guid, Hresult, Message,
+    MessageTooLong, PerfMapKind, Providers, SessionId, StreamingSession, TargetPath,
 };
 use crate::wire::Reader;
 

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::Hresult;
 use super::field::{Field, structure};
-use super::invalid::InvalidRequest;
+use super::{Hresult, InvalidRequest};
 use crate::wire::{Put, Reader};
 
 /// A GUID in wire format: `u32`, `u16`, `u16` in little-endian order, then 8 bytes. Displayed and parsed as 8-4-4-4-12 hexadecimal digits. The

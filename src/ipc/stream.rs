@@ -3,8 +3,7 @@
 use std::num::NonZeroU32;
 
 use super::field::{Field, enumeration, structure};
-use super::invalid::InvalidRequest;
-use super::{EventFilter, Hresult, Provider, Providers, UserEvents};
+use super::{EventFilter, Hresult, InvalidRequest, Provider, Providers, UserEvents};
 use crate::wire::{Put, Reader};
 
 /// Maximum size in MB of a session's unsent events in the target: a limit, not a reservation. Never 0.

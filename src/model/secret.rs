@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::SafeText;
-use super::text::sanitize;
+use super::{SafeText, sanitize};
 
 use crate::sorting::CompactSort;
 

@@ -4,8 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::size::{format_size, parse_size};
-use super::{Conditions, KernelTrace, TraceFormat, check_extension, check_not_stdout};
+use super::{Conditions, KernelTrace, TraceFormat, check_extension, check_not_stdout, format_size, parse_size};
 use crate::clr::{DEFAULT_PROFILES, Selection, Trigger, parse_event_ids, parse_tracepoints, select};
 use crate::ipc::{Attempt, BufferMb, BufferMode, Capabilities, Downgrade, Rundown, SessionConfig, UserEvents};
 use crate::nettrace::RetentionLimits;

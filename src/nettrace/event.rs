@@ -2,12 +2,10 @@
 
 use crate::wire::Reader;
 
-use super::labels::Labels;
 use super::metadata::Table;
 use super::rows::Rows;
-use super::stacks::Stack;
 use super::threads::Threads;
-use super::{Metadata, ThreadId, Values};
+use super::{Labels, Metadata, Stack, ThreadId, Values};
 
 /// Minimum size of an event block header: size, flags and two timestamps.
 const BLOCK_HEADER: usize = 20;

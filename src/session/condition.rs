@@ -12,8 +12,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::blocking::start_blocking;
-use super::counters::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection};
-use super::plan::StartError;
+use super::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection, StartError};
 use crate::analysis::{CounterKind, CounterSnapshot};
 use crate::clr::SelectError;
 use crate::ipc::{BufferMb, InvalidRequest, RuntimeVersion};

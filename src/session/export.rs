@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::cpu_sample_file::{CpuSampleFile, NoSamples, SampleReader};
-use super::output::{OutputError, OutputFile};
-use super::recorded::{Pass, ReadError, RecordedFile};
+use super::cpu_sample_file::{CpuSampleFile, SampleReader};
+use super::{NoSamples, OutputError, OutputFile, Pass, ReadError, RecordedFile};
 use crate::export::{Export, Finished, JoinCounts, Options, Overview, Part, Processes};
 use crate::model::TraceFormat;
 

@@ -5,8 +5,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::decoded_stream::DecodedStream;
-use super::plan::StartError;
-use super::trace_session::Unfinished;
+use super::{StartError, Unfinished};
 use crate::analysis::Live;
 use crate::ipc::SessionConfig;
 use crate::net::client::Client;

@@ -6,8 +6,7 @@ use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
 use super::listener::Listener;
-use super::plan::StartError;
-use super::trace_session::{StopLimit, Unfinished};
+use super::{StartError, StopLimit, Unfinished};
 use crate::analysis::{HeapSnapshot, Live, Retention};
 use crate::clr::RUNTIME_PROVIDER;
 use crate::export::HeapGraph;

@@ -7,9 +7,8 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::cpu::CpuSampling;
 use super::listener::Listener;
-use super::plan::StartError;
 use super::threads::Threads;
-use super::trace_session::{StopLimit, Unfinished};
+use super::{StartError, StopLimit, Unfinished};
 use crate::analysis::{Live, RecentSnapshot, RuntimeWaits};
 use crate::ipc::SessionConfig;
 use crate::model::{CpuConstraints, CpuTimeUnavailable, RecordingAnalysis, ThreadUse};

@@ -7,9 +7,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::cpu_sample_file::cpu_file;
-use super::output::{OutputError, default_file};
-use super::progress::Slot;
-use super::trace_session::StopLimit;
+use super::{OutputError, Slot, StopLimit, default_file};
 use crate::clr::{Selection, Trigger};
 use crate::ipc::SessionConfig;
 use crate::model::{Conditions, OutputName, ProcessKey, Recording, RecordingId, SafeText, Scheduling, TraceOptions};

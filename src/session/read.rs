@@ -6,11 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cpu::{known_wait, without_idle_waits};
-use super::cpu_sample_file::read_cpu_samples;
+use super::cpu::known_wait;
 use super::heap_file::heap_facts;
 use super::live_snapshots::most_frequent;
-use super::recorded::RecordedFile;
+use super::{RecordedFile, read_cpu_samples, without_idle_waits};
 use crate::analysis::{KernelSamples, Live, RecordedCpuTime, SampledMethods, ThreadTimes};
 use crate::model::{CpuThread, CpuTime, EventRate, FileContents, FileKind, RecordingAnalysis, SafeText, Span, TraceFile};
 use crate::net::files;

@@ -18,13 +18,12 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::plan::StartError;
+use super::StartError;
 use crate::ipc::{Downgrade, SessionConfig, SessionId};
 use crate::model::{Bytes, Trouble};
-use crate::net::ExchangeError;
 use crate::net::client::{Client, Session};
-use crate::net::log;
 use crate::net::stream::{self, BlockingStream, Closer, Stream};
+use crate::net::{ExchangeError, log};
 use crate::nettrace::{DecodeError, Decoder, StreamBuffer};
 
 /// Maximum size of one read of a stream. Larger buffers gain nothing measurable, and freeing the first of them makes glibc raise the size up

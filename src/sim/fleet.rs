@@ -1,11 +1,10 @@
 //! A fleet of simulated runtimes with the facts that discovery reads, for `--demo` and benchmarks.
 
 use std::f64::consts::TAU;
-use std::fs;
-use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{fs, io};
 
 use serde::Deserialize;
 use tokio::sync::watch;
@@ -13,8 +12,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, interval};
 
 use super::proc_tree::ProcTree;
-use super::server::Simulated;
-use super::spec::{Fault, Rates, Script, Spec};
+use super::{Fault, Rates, Script, Simulated, Spec};
 use crate::net::stream::address_in;
 
 const DEMO: &str = include_str!("../../assets/demo.toml");

@@ -12,11 +12,9 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use super::fatal_requests::is_fatal;
-use super::handle;
 use super::port::PortConnection;
 use super::runtime::{Answer, CommandChannel, Runtime};
-use super::spec::{Fault, Spec};
-use super::tolerated;
+use super::{Fault, Spec, handle, tolerated};
 use crate::ipc::{
     Advertise, BufferMb, Command, CommandCode, Destination, Failure, FrameError, HEADER_BYTES, Hresult, LegacyRequest, MAX_MESSAGE, Message,
 };

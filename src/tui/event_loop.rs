@@ -14,15 +14,14 @@ use tokio::time::sleep;
 
 use super::background::IsLight;
 use super::clipboard::{MAX_OSC52, uses_desktop};
-use super::exit_report::message;
 use super::input::{self, Input};
 use super::runner::Runner;
 use super::signal_request::SignalRequest;
 use super::signals::{self, Signals};
 use super::tasks::spawn;
-use super::terminal::{Device, Terminal, TerminalOptions};
+use super::terminal::{Device, Terminal};
 use super::ticks::Ticks;
-use super::{panic, watcher};
+use super::{TerminalOptions, message, panic, watcher};
 use crate::app::{AutoWatch, Clipboard, Effect, Msg, Now, Options, State, update};
 use crate::model::{Counted, SafeText, SecretPatterns};
 use crate::net::discovery::Sources;

@@ -5,10 +5,9 @@ use crate::clr::{TypeArguments, type_name};
 use crate::wire::Utf16;
 
 use super::super::event_context::EventContext;
-use super::super::methods::{EventStacks, TypeStacks};
+use super::super::methods::EventStacks;
 use super::super::ranking::{Ranking, Row};
-use super::super::symbols::Symbols;
-use super::super::timeline::Timeline;
+use super::super::{Symbols, Timeline, TypeStacks};
 
 /// Maximum number of types in a snapshot.
 const TOP: usize = 100;

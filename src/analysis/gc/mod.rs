@@ -12,9 +12,8 @@ use crate::clr::payload::{HeapStats, PerHeapHistory};
 use crate::nettrace::ThreadId;
 
 use super::event_context::EventContext;
-use super::occurrences::Occurrence;
-use super::symbols::Symbols;
-use super::timeline::{Merge, Timeline};
+use super::timeline::Merge;
+use super::{Occurrence, Symbols, Timeline};
 
 use allocations::Allocations;
 use collections::Collections;

@@ -4,8 +4,7 @@ mod weight;
 
 use foldhash::HashMap;
 
-use super::SampleCount;
-use super::rounds::Rounds;
+use super::{Rounds, SampleCount};
 use crate::nettrace::ThreadId;
 
 /// Maximum number of combinations of stack and thread.

@@ -2,8 +2,7 @@
 
 use foldhash::HashMap;
 
-use super::super::Symbols;
-use super::super::symbols::MethodId;
+use super::super::{MethodId, Symbols};
 
 /// Maximum number of nodes.
 const NODES: usize = 1 << 17;

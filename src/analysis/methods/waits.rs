@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use foldhash::HashMap;
 
 use super::super::Origin;
-use super::profile::ProfileFrame;
-use super::{Profile, StackGroup};
+use super::{Profile, ProfileFrame, StackGroup};
 use crate::nettrace::ThreadId;
 
 listed! {

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::record::Selection;
-use super::{Output, Target, When, parse_nanoseconds, parse_refresh, parse_time};
+use super::{Output, Selection, Target, When, parse_nanoseconds, parse_refresh, parse_time};
 use crate::model::{FileKind, Span};
 use crate::net::files;
 use crate::session::{is_heap_file, trace_file};

@@ -2,8 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::Output;
-use super::record::Events;
+use super::{Events, Output};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

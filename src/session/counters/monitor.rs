@@ -14,8 +14,7 @@ use crate::ipc::{InvalidRequest, RuntimeVersion, SessionConfig};
 use crate::net::client::Client;
 use crate::nettrace::DecodeError;
 use crate::session::decoded_stream::DecodedStream;
-use crate::session::plan::StartError;
-use crate::session::trace_session::Unfinished;
+use crate::session::{StartError, Unfinished};
 
 /// The values of an interval arrive one by one. They are published together when no other value arrives within this time, or after half an
 /// interval.

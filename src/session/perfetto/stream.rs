@@ -18,9 +18,8 @@ use crate::net::stream::BlockingStream;
 use crate::nettrace::{DecodeError, Decoder, Limits, Sink, Thread, ThreadId};
 use crate::perfetto::chunk::WriterId;
 use crate::session::blocking::{Blocking, start_blocking};
-use crate::session::plan::StartError;
-use crate::session::progress::Slot;
-use crate::session::trace_session::{EventStream, StopLimit, TraceSession};
+use crate::session::trace_session::{EventStream, TraceSession};
+use crate::session::{Slot, StartError, StopLimit};
 
 /// Interval between repeated descriptions. Older ones may have been overwritten if the service has a ring buffer.
 const DESCRIPTION_INTERVAL: Duration = Duration::from_secs(10);

@@ -10,25 +10,22 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::watch;
 use tokio::time::{Instant, Interval, sleep};
 
-use super::StopRequest;
-use super::disk_space;
 use super::joined_file::{JoinedFile, NotJoined};
 use super::recorded_names::{IF_ABANDONED, read_names};
+use super::{StopRequest, disk_space};
 use crate::model::{Bytes, Conditions, Outcome, Phase, Rate, Recording, SafeText, StoppedBy};
-use crate::net::ExchangeError;
 use crate::net::client::Client;
-use crate::net::log;
+use crate::net::{ExchangeError, log};
 use crate::session::blocking::{Blocking, start_blocking};
 use crate::session::condition::until_met;
 use crate::session::cpu::MethodNames;
 use crate::session::names::MethodNameSearch;
-use crate::session::output::{OutputError, OutputFile};
 use crate::session::perfetto::SchedulingRecording;
-use crate::session::plan::Plan;
 use crate::session::progress::{Progress, Totals};
 use crate::session::pump::{FirstError, Pumped};
 use crate::session::threads::Threads;
-use crate::session::trace_session::{Cut, TraceSession, Unfinished};
+use crate::session::trace_session::TraceSession;
+use crate::session::{Cut, OutputError, OutputFile, Plan, Unfinished};
 
 /// State of a recording that is being stopped.
 #[derive(Debug, Clone, Copy)]
