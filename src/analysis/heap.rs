@@ -195,7 +195,7 @@ impl Heap {
     }
 
     fn nodes(&mut self, nodes: BulkNode<'_>) {
-        let reported = nodes.nodes();
+        let reported = nodes.rows();
         let walk = self.event(|walk| &mut walk.node_events, nodes.index, nodes.count, reported.len());
         for node in reported {
             walk.all.add(1, node.size);
@@ -207,7 +207,7 @@ impl Heap {
     }
 
     fn edges(&mut self, edges: BulkEdge<'_>) {
-        let reported = edges.targets().len();
+        let reported = edges.rows().len();
         self.event(|walk| &mut walk.edge_events, edges.index, edges.count, reported).edges += reported as u64;
     }
 

@@ -256,7 +256,7 @@ impl HeapGraph {
 
     fn nodes(&mut self, nodes: BulkNode<'_>) -> Option<()> {
         self.begin(EventKind::BulkNode, nodes.index);
-        for node in nodes.nodes() {
+        for node in nodes.rows() {
             let kind = self.type_of(node.type_id)?;
             self.reserve(size_of::<u64>() + size_of::<Node>())?;
             let size = node.size.min(i32::MAX as u64) as u32;
@@ -270,15 +270,15 @@ impl HeapGraph {
 
     fn edges(&mut self, edges: BulkEdge<'_>) -> Option<()> {
         self.begin(EventKind::BulkEdge, edges.index);
-        let targets = edges.targets();
-        self.reserve(targets.len() * size_of::<u64>())?;
-        self.edges.extend(targets);
+        let edges = edges.rows();
+        self.reserve(edges.len() * size_of::<u64>())?;
+        self.edges.extend(edges.map(|edge| edge.target));
         Some(())
     }
 
     fn roots(&mut self, roots: BulkRootEdge<'_>) -> Option<()> {
         self.begin(EventKind::BulkRootEdge, roots.index);
-        for root in roots.roots().filter(|root| root.object != 0 && !root.is_weak()) {
+        for root in roots.rows().filter(|root| root.object != 0 && !root.is_weak()) {
             let kind = match root.kind {
                 RootKind::Stack => Root::Local,
                 RootKind::Finalizer => Root::Finalizer,
@@ -309,7 +309,7 @@ impl HeapGraph {
 
     fn dependents(&mut self, edges: BulkWeakTableEdge<'_>) -> Option<()> {
         self.begin(EventKind::BulkWeakTableEdge, edges.index);
-        for edge in edges.edges().filter(|edge| edge.key != 0 && edge.value != 0) {
+        for edge in edges.rows().filter(|edge| edge.key != 0 && edge.value != 0) {
             self.reserve(size_of::<(u64, u64)>())?;
             self.dependents.push((edge.key, edge.value));
         }

@@ -202,13 +202,13 @@ pub(crate) fn payloads(bytes: &[u8]) {
         assert!(types.count() <= payload.len());
     }
     if let Some(nodes) = payload::BulkNode::read(fields) {
-        assert!(nodes.nodes().map(|node| node.edges & 1).sum::<u64>() <= payload.len() as u64);
+        assert!(nodes.rows().map(|node| node.edges & 1).sum::<u64>() <= payload.len() as u64);
     }
     if let Some(roots) = payload::BulkRootEdge::read(fields) {
-        assert!(roots.roots().map(|root| root.object & 1).sum::<u64>() <= payload.len() as u64);
+        assert!(roots.rows().map(|root| root.object & 1).sum::<u64>() <= payload.len() as u64);
     }
     if let Some(edges) = payload::BulkWeakTableEdge::read(fields) {
-        assert!(edges.edges().map(|edge| edge.key & 1).sum::<u64>() <= payload.len() as u64);
+        assert!(edges.rows().map(|edge| edge.key & 1).sum::<u64>() <= payload.len() as u64);
     }
     if let Some(statics) = payload::BulkRootStaticVariable::read(fields) {
         assert!(statics.count() <= payload.len());
@@ -217,7 +217,7 @@ pub(crate) fn payloads(bytes: &[u8]) {
         manifest::read(provider, id, payload, if pointer & 1 == 0 { 8 } else { 4 }, |field| _ = std::hint::black_box(field));
     }
     if let Some(edges) = payload::BulkEdge::read(fields) {
-        assert!(edges.targets().map(|target| target & 1).sum::<u64>() <= payload.len() as u64);
+        assert!(edges.rows().map(|edge| edge.target & 1).sum::<u64>() <= payload.len() as u64);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Bulk events of a heap snapshot: objects, references and types.
 
+use std::marker::PhantomData;
+
 use crate::wire::Utf16;
 
 use super::{Fields, Payload};
@@ -47,16 +49,49 @@ impl<'a> Iterator for BulkType<'a> {
     }
 }
 
-/// Objects on the heap (event 18). The references of each object are the next [`Node::edges`] references of the [`BulkEdge`] events, in the
-/// same order.
+/// A bulk event whose rows all have the same size.
 #[derive(Debug, Clone, Copy)]
-pub struct BulkNode<'a> {
+pub struct Bulk<'a, R> {
     /// Index of this event among those of its kind in this heap walk.
     pub index: u32,
-    /// Number of objects according to the header.
+    /// Number of rows according to the header.
     pub count: u32,
-    rows: Rows<'a>,
+    pointer: usize,
+    bytes: &'a [u8],
+    row: PhantomData<R>,
 }
+
+/// A row of a bulk event.
+pub trait Row {
+    /// Number of its fields that have the size of a pointer.
+    const POINTERS: usize;
+    /// Size of its other fields in bytes.
+    const OTHERS: usize;
+
+    /// Decodes a row of a process with pointers of this size.
+    fn read(row: &[u8], pointer: usize) -> Self;
+}
+
+impl<'a, R: Row> Payload<'a> for Bulk<'a, R> {
+    fn read(mut fields: Fields<'a>) -> Option<Self> {
+        let (index, count) = (fields.u32()?, fields.u32()?);
+        fields.clr_instance()?;
+        let pointer = usize::from(fields.pointer_size());
+        Some(Self { index, count, pointer, bytes: fields.rest(), row: PhantomData })
+    }
+}
+
+impl<'a, R: Row + 'a> Bulk<'a, R> {
+    /// Returns the rows that are present in the payload.
+    pub fn rows(self) -> impl ExactSizeIterator<Item = R> + 'a {
+        let rows = self.bytes.chunks_exact(R::POINTERS * self.pointer + R::OTHERS);
+        rows.take(self.count as usize).map(move |row| R::read(row, self.pointer))
+    }
+}
+
+/// Objects on the heap (event 18). The references of each object are the next [`Node::edges`] references of the [`BulkEdge`] events, in the
+/// same order.
+pub type BulkNode<'a> = Bulk<'a, Node>;
 
 /// An object on the heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,67 +106,32 @@ pub struct Node {
     pub edges: u64,
 }
 
-impl<'a> Payload<'a> for BulkNode<'a> {
-    fn read(mut fields: Fields<'a>) -> Option<Self> {
-        let (index, count) = (fields.u32()?, fields.u32()?);
-        fields.clr_instance()?;
-        let size = usize::from(fields.pointer_size()) + 24;
-        Some(Self { index, count, rows: Rows::new(fields, count, size) })
-    }
-}
+impl Row for Node {
+    const POINTERS: usize = 1;
+    const OTHERS: usize = 24;
 
-impl<'a> BulkNode<'a> {
-    /// Returns the objects that are present in the payload.
-    pub fn nodes(self) -> impl ExactSizeIterator<Item = Node> + 'a {
-        self.rows.map(|row| {
-            let (address, rest) = row.split_at(row.len() - 24);
-            Node { address: number(address), size: number(&rest[..8]), type_id: number(&rest[8..16]), edges: number(&rest[16..]) }
-        })
+    fn read(row: &[u8], pointer: usize) -> Self {
+        let (address, rest) = row.split_at(pointer);
+        Self { address: number(address), size: number(&rest[..8]), type_id: number(&rest[8..16]), edges: number(&rest[16..]) }
     }
 }
 
 /// References between objects (event 19).
-#[derive(Debug, Clone, Copy)]
-pub struct BulkEdge<'a> {
-    /// Index of this event among those of its kind in this heap walk.
-    pub index: u32,
-    /// Number of references according to the header.
-    pub count: u32,
-    rows: Rows<'a>,
+pub type BulkEdge<'a> = Bulk<'a, Edge>;
+
+/// A reference to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edge {
+    /// Address of the referenced object.
+    pub target: u64,
 }
 
-impl<'a> Payload<'a> for BulkEdge<'a> {
-    fn read(mut fields: Fields<'a>) -> Option<Self> {
-        let (index, count) = (fields.u32()?, fields.u32()?);
-        fields.clr_instance()?;
-        let size = usize::from(fields.pointer_size()) + 4;
-        Some(Self { index, count, rows: Rows::new(fields, count, size) })
-    }
-}
+impl Row for Edge {
+    const POINTERS: usize = 1;
+    const OTHERS: usize = 4;
 
-impl<'a> BulkEdge<'a> {
-    /// Returns the addresses of the referenced objects that are present in the payload.
-    pub fn targets(self) -> impl ExactSizeIterator<Item = u64> + 'a {
-        self.rows.map(|row| number(&row[..row.len() - 4]))
-    }
-}
-
-/// Fixed-size rows.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Rows<'a> {
-    bytes: &'a [u8],
-    size: usize,
-}
-
-impl<'a> Rows<'a> {
-    pub(super) fn new(fields: Fields<'a>, count: u32, size: usize) -> Self {
-        let rest = fields.rest();
-        let whole = (rest.len() / size).min(count as usize) * size;
-        Self { bytes: &rest[..whole], size }
-    }
-
-    pub(super) fn map<T>(self, read: impl Fn(&'a [u8]) -> T + 'a) -> impl ExactSizeIterator<Item = T> + 'a {
-        self.bytes.chunks_exact(self.size).map(read)
+    fn read(row: &[u8], pointer: usize) -> Self {
+        Self { target: number(&row[..pointer]) }
     }
 }
 

@@ -22,7 +22,7 @@ pub use gc::{
     AllocationKind, AllocationSampled, AllocationTick, BYTES_PER_ALLOCATION_EVENT, GcEnd, GcReason, GcStart, GcType, GenerationSize,
     HeapStats, PerHeapHistory, SuspendBegin,
 };
-pub use heap::{BulkEdge, BulkNode, BulkType, Node, TypeName};
+pub use heap::{Bulk, BulkEdge, BulkNode, BulkType, Edge, Node, Row, TypeName};
 pub use loader::{AssemblyLoad, AssemblyLoadStop, ModuleLoad};
 pub use method::{BackgroundJit, JittingStarted, MethodBody, MethodVerbose, Tier};
 pub use roots::{BulkRootEdge, BulkRootStaticVariable, BulkWeakTableEdge, RootEdge, RootKind, StaticVariable, WeakTableEdge};

@@ -2,17 +2,11 @@
 
 use crate::wire::Utf16;
 
-use super::heap::{Rows, number};
+use super::heap::{Bulk, Row, number};
 use super::{Fields, Payload};
 
 /// Roots that refer to objects (event 16).
-#[derive(Debug, Clone, Copy)]
-pub struct BulkRootEdge<'a> {
-    /// Index of this event among those of its kind in this heap walk.
-    pub index: u32,
-    pointer: usize,
-    rows: Rows<'a>,
-}
+pub type BulkRootEdge<'a> = Bulk<'a, RootEdge>;
 
 /// A GC root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,39 +49,24 @@ impl RootEdge {
     }
 }
 
-impl<'a> Payload<'a> for BulkRootEdge<'a> {
-    fn read(mut fields: Fields<'a>) -> Option<Self> {
-        let (index, count) = (fields.u32()?, fields.u32()?);
-        fields.clr_instance()?;
-        let pointer = usize::from(fields.pointer_size());
-        Some(Self { index, pointer, rows: Rows::new(fields, count, 2 * pointer + 5) })
-    }
-}
+impl Row for RootEdge {
+    const POINTERS: usize = 2;
+    const OTHERS: usize = 5;
 
-impl<'a> BulkRootEdge<'a> {
-    /// Returns the roots that are present in the payload.
-    pub fn roots(self) -> impl ExactSizeIterator<Item = RootEdge> + 'a {
-        self.rows.map(move |row| {
-            let (object, rest) = row.split_at(self.pointer);
-            let kind = match rest[0] {
-                0 => RootKind::Stack,
-                1 => RootKind::Finalizer,
-                2 => RootKind::Handle,
-                _ => RootKind::Other,
-            };
-            RootEdge { object: number(object), kind, flags: number(&rest[1..5]) as u32 }
-        })
+    fn read(row: &[u8], pointer: usize) -> Self {
+        let (object, rest) = row.split_at(pointer);
+        let kind = match rest[0] {
+            0 => RootKind::Stack,
+            1 => RootKind::Finalizer,
+            2 => RootKind::Handle,
+            _ => RootKind::Other,
+        };
+        Self { object: number(object), kind, flags: number(&rest[1..5]) as u32 }
     }
 }
 
 /// Dependent handles (`ConditionalWeakTable`): values kept alive by their keys (event 17).
-#[derive(Debug, Clone, Copy)]
-pub struct BulkWeakTableEdge<'a> {
-    /// Index of this event among those of its kind in this heap walk.
-    pub index: u32,
-    pointer: usize,
-    rows: Rows<'a>,
-}
+pub type BulkWeakTableEdge<'a> = Bulk<'a, WeakTableEdge>;
 
 /// An object that is kept alive by another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,22 +77,12 @@ pub struct WeakTableEdge {
     pub value: u64,
 }
 
-impl<'a> Payload<'a> for BulkWeakTableEdge<'a> {
-    fn read(mut fields: Fields<'a>) -> Option<Self> {
-        let (index, count) = (fields.u32()?, fields.u32()?);
-        fields.clr_instance()?;
-        let pointer = usize::from(fields.pointer_size());
-        Some(Self { index, pointer, rows: Rows::new(fields, count, 3 * pointer) })
-    }
-}
+impl Row for WeakTableEdge {
+    const POINTERS: usize = 3;
+    const OTHERS: usize = 0;
 
-impl<'a> BulkWeakTableEdge<'a> {
-    /// Returns the pairs that are present in the payload.
-    pub fn edges(self) -> impl ExactSizeIterator<Item = WeakTableEdge> + 'a {
-        self.rows.map(move |row| {
-            let (key, rest) = row.split_at(self.pointer);
-            WeakTableEdge { key: number(key), value: number(&rest[..self.pointer]) }
-        })
+    fn read(row: &[u8], pointer: usize) -> Self {
+        Self { key: number(&row[..pointer]), value: number(&row[pointer..2 * pointer]) }
     }
 }
 

@@ -179,18 +179,18 @@ fn rows_of_bulk_events_are_decoded() {
     let nodes = read::<BulkNode<'_>>(&nodes, 0).unwrap();
     assert_eq!((nodes.index, nodes.count), (5, 3));
     let expected = [Node { address: 0x10, size: 24, type_id: 1, edges: 2 }, Node { address: 0x28, size: 32, type_id: 4, edges: 0 }];
-    assert!(nodes.nodes().eq(expected), "half a row is none");
+    assert!(nodes.rows().eq(expected), "half a row is none");
     let edges = Bytes::default().u32(0).u32(1).u16(0).u64(0x28).u32(0).u64(0x28).u32(0);
-    assert!(read::<BulkEdge<'_>>(&edges, 0).unwrap().targets().eq([0x28]), "rows beyond the count do not count");
+    assert!(read::<BulkEdge<'_>>(&edges, 0).unwrap().rows().eq([Edge { target: 0x28 }]), "rows beyond the count do not count");
     let roots = Bytes::default().u32(4).u32(1).u16(0).u64(0x10).u8(2).u32(1).u64(0);
     let roots = read::<BulkRootEdge<'_>>(&roots, 0).unwrap();
-    assert!(roots.index == 4 && roots.roots().eq([RootEdge { object: 0x10, kind: RootKind::Handle, flags: 1 }]));
+    assert!(roots.index == 4 && roots.rows().eq([RootEdge { object: 0x10, kind: RootKind::Handle, flags: 1 }]));
     let dependents = Bytes::default().u32(6).u32(1).u16(0).u64(0x10).u64(0x28).u64(0);
     let dependents = read::<BulkWeakTableEdge<'_>>(&dependents, 0).unwrap();
-    assert!(dependents.index == 6 && dependents.edges().eq([WeakTableEdge { key: 0x10, value: 0x28 }]));
+    assert!(dependents.index == 6 && dependents.rows().eq([WeakTableEdge { key: 0x10, value: 0x28 }]));
     let narrow = Bytes::default().u32(0).u32(1).u16(0).u32(0x28).u32(0);
     let narrow = BulkEdge::read(Fields::new(&narrow.0, 0, 4)).unwrap();
-    assert!(narrow.targets().eq([0x28]));
+    assert!(narrow.rows().eq([Edge { target: 0x28 }]));
 }
 
 proptest! {
@@ -207,7 +207,7 @@ proptest! {
         prop_assert!(bytes.len() >= 3 || read == [false; 14]);
         let rows = |count: Option<usize>| count.is_none_or(|count| count * 8 <= bytes.len());
         prop_assert!(rows(BulkType::read(fields).map(|types| types.take(bytes.len() + 1).count())));
-        prop_assert!(rows(BulkNode::read(fields).map(|nodes| nodes.nodes().count())));
-        prop_assert!(rows(BulkEdge::read(fields).map(|edges| edges.targets().count())));
+        prop_assert!(rows(BulkNode::read(fields).map(|nodes| nodes.rows().count())));
+        prop_assert!(rows(BulkEdge::read(fields).map(|edges| edges.rows().count())));
     }
 }
