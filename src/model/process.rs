@@ -175,41 +175,29 @@ pub fn counters_delay(runtime: Option<&RuntimeVersion>, uptime: Duration) -> Dur
     if is_safe { Duration::ZERO } else { SAFE_UPTIME.saturating_sub(uptime) }
 }
 
+listed! {
 /// Why a runtime cannot be reached. The names are those of the command line contract's `contact` field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Trouble {
     /// The runtime answers late, or a long command is in progress.
-    Slow,
+    Slow => "slow",
     /// The process belongs to another user, or its files are not accessible.
-    Denied,
+    Denied => "denied",
     /// The socket exists, its process does not.
-    Stale,
+    Stale => "stale",
     /// The socket does not belong to the process, or that cannot be checked: it is not connected to, or nothing was sent to it.
-    Unverified,
+    Unverified => "unverified",
     /// The process has a runtime, but it serves no socket.
-    Disabled,
+    Disabled => "disabled",
     /// The socket refused the connection, or closed it without an answer.
-    Refused,
+    Refused => "refused",
     /// No answer before the timeout.
-    Timeout,
+    Timeout => "timeout",
     /// The peer does not implement the protocol, or the path is too long for a socket.
-    Unsupported,
+    Unsupported => "unsupported",
 }
-
-impl Trouble {
-    /// Returns the word in the command line contract.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Slow => "slow",
-            Self::Denied => "denied",
-            Self::Stale => "stale",
-            Self::Unverified => "unverified",
-            Self::Disabled => "disabled",
-            Self::Refused => "refused",
-            Self::Timeout => "timeout",
-            Self::Unsupported => "unsupported",
-        }
-    }
+/// Returns the word in the command line contract.
+pub fn word(self) -> &'static str;
 }
 
 impl Contact {

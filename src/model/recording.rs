@@ -247,39 +247,27 @@ pub struct Outcome {
     pub trouble: Option<SafeText>,
 }
 
+listed! {
 /// What stopped a recording. The names are those of the command line contract's `stopped_by` field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StoppedBy {
     /// The duration limit was reached.
-    Duration,
+    Duration => "duration",
     /// The size limit was reached.
-    Size,
+    Size => "size",
     /// The stop event was received.
-    Event,
+    Event => "event",
     /// The stop condition was met.
-    Condition,
+    Condition => "condition",
     /// The user or a signal stopped it.
-    Interrupt,
+    Interrupt => "interrupt",
     /// The recording would have filled the disk.
-    DiskSpace,
+    DiskSpace => "disk-space",
     /// The target exited.
-    TargetExit,
+    TargetExit => "target-exit",
     /// An operation failed.
-    Error,
+    Error => "error",
 }
-
-impl StoppedBy {
-    /// Returns the word in the command line contract.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Duration => "duration",
-            Self::Size => "size",
-            Self::Event => "event",
-            Self::Condition => "condition",
-            Self::Interrupt => "interrupt",
-            Self::DiskSpace => "disk-space",
-            Self::TargetExit => "target-exit",
-            Self::Error => "error",
-        }
-    }
+/// Returns the word in the command line contract.
+pub fn word(self) -> &'static str;
 }
