@@ -60,13 +60,6 @@ pub enum RecordedError {
     List(io::Error),
 }
 
-impl RecordedError {
-    /// Returns whether permission was denied.
-    pub fn is_denied(&self) -> bool {
-        matches!(self, Self::Denied { .. })
-    }
-}
-
 impl Directory {
     /// Finds the process of a recording, if it still runs. Nothing is sent.
     ///
