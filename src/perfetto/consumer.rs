@@ -3,7 +3,7 @@
 //! Source: the specification "Tracing API and ABI", and `protos/perfetto/ipc/consumer_port.proto`, `common/tracing_service_state.proto`.
 
 use super::call::Method;
-use super::read::{Malformed, fields, text_in};
+use super::read::{Malformed, fields};
 
 /// The methods that this program uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -101,30 +101,13 @@ impl ServiceState {
 }
 
 fn producer(bytes: &[u8]) -> Result<ProducerState, Malformed> {
-    let mut this = ProducerState::default();
-    for field in fields(bytes) {
-        match field? {
-            (1, value) => this.id = value.int()?,
-            (2, value) => this.name = value.text()?,
-            (3, value) => this.uid = value.int()?,
-            (4, value) => this.version = value.text()?,
-            (5, value) => this.pid = value.int()?,
-            _ => {}
-        }
-    }
-    Ok(this)
+    let fields = fields(bytes);
+    Ok(ProducerState { id: fields.int(1)?, name: fields.text(2)?, uid: fields.int(3)?, version: fields.text(4)?, pid: fields.int(5)? })
 }
 
 fn data_source(bytes: &[u8]) -> Result<(String, u32), Malformed> {
-    let (mut name, mut producer) = (String::new(), 0);
-    for field in fields(bytes) {
-        match field? {
-            (1, descriptor) => name = text_in(descriptor.bytes()?, 1)?,
-            (2, value) => producer = value.int()?,
-            _ => {}
-        }
-    }
-    Ok((name, producer))
+    let source = fields(bytes);
+    Ok((fields(source.bytes(1)?).text(1)?, source.int(2)?))
 }
 
 fn session(bytes: &[u8]) -> Result<SessionState, Malformed> {

@@ -5,7 +5,7 @@
 use thiserror::Error;
 
 use super::Message;
-use super::read::{Malformed, fields, text_in};
+use super::read::{Malformed, fields};
 
 /// Maximum size of a frame in bytes, including its length, that a service accepts (`kIPCBufferSize`).
 pub const MAX_FRAME_BYTES: usize = 128 * 1024;
@@ -123,11 +123,11 @@ impl Frame {
         for field in fields(bytes) {
             match field? {
                 (2, value) => frame.request = value.number()?,
-                (3, value) => frame.body = Body::Bind(text_in(value.bytes()?, 1)?),
+                (3, value) => frame.body = Body::Bind(fields(value.bytes()?).text(1)?),
                 (4, value) => frame.body = bind_reply(value.bytes()?)?,
                 (5, value) => frame.body = invoke(value.bytes()?)?,
                 (6, value) => frame.body = invoke_reply(value.bytes()?)?,
-                (7, value) => frame.body = Body::RequestError(text_in(value.bytes()?, 1)?),
+                (7, value) => frame.body = Body::RequestError(fields(value.bytes()?).text(1)?),
                 _ => {}
             }
         }
@@ -142,15 +142,8 @@ fn bind_reply(bytes: &[u8]) -> Result<Body, Malformed> {
             (1, value) => success = value.flag()?,
             (2, value) => service = value.small()?,
             (3, value) => {
-                let (mut id, mut name) = (0, String::new());
-                for field in fields(value.bytes()?) {
-                    match field? {
-                        (1, value) => id = value.small()?,
-                        (2, value) => name = value.text()?,
-                        _ => {}
-                    }
-                }
-                methods.push((id, name));
+                let method = fields(value.bytes()?);
+                methods.push((method.small(1)?, method.text(2)?));
             }
             _ => {}
         }
@@ -159,30 +152,14 @@ fn bind_reply(bytes: &[u8]) -> Result<Body, Malformed> {
 }
 
 fn invoke(bytes: &[u8]) -> Result<Body, Malformed> {
-    let (mut service, mut method, mut arguments, mut drop_reply) = (0, 0, Vec::new(), false);
-    for field in fields(bytes) {
-        match field? {
-            (1, value) => service = value.small()?,
-            (2, value) => method = value.small()?,
-            (3, value) => arguments = value.bytes()?.to_vec(),
-            (4, value) => drop_reply = value.flag()?,
-            _ => {}
-        }
-    }
-    Ok(Body::Invoke { service, method, arguments, drop_reply })
+    let call = fields(bytes);
+    let (service, method, arguments) = (call.small(1)?, call.small(2)?, call.bytes(3)?.to_vec());
+    Ok(Body::Invoke { service, method, arguments, drop_reply: call.flag(4)? })
 }
 
 fn invoke_reply(bytes: &[u8]) -> Result<Body, Malformed> {
-    let (mut success, mut has_more, mut reply) = (false, false, Vec::new());
-    for field in fields(bytes) {
-        match field? {
-            (1, value) => success = value.flag()?,
-            (2, value) => has_more = value.flag()?,
-            (3, value) => reply = value.bytes()?.to_vec(),
-            _ => {}
-        }
-    }
-    Ok(Body::InvokeReply { success, has_more, reply })
+    let answer = fields(bytes);
+    Ok(Body::InvokeReply { success: answer.flag(1)?, has_more: answer.flag(2)?, reply: answer.bytes(3)?.to_vec() })
 }
 
 /// Splits bytes received from a socket into frames.

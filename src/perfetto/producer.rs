@@ -72,15 +72,8 @@ impl Initialized {
     /// # Errors
     /// [`Malformed`]
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
-        let mut this = Self::default();
-        for field in fields(bytes) {
-            match field? {
-                (1, value) => this.uses_producer_memory = value.flag()?,
-                (3, value) => this.without_memory = value.flag()?,
-                _ => {}
-            }
-        }
-        Ok(this)
+        let reply = fields(bytes);
+        Ok(Self { uses_producer_memory: reply.flag(1)?, without_memory: reply.flag(3)? })
     }
 }
 
@@ -133,20 +126,16 @@ pub struct Configuration {
 
 impl Configuration {
     fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
-        let mut this = Self::default();
-        for field in fields(bytes) {
-            match field? {
-                (1, value) => this.name = value.text()?,
-                (2, value) => this.target_buffer = value.small()?,
-                (7, value) => this.stop_timeout_ms = value.small()?,
-                // BUFFER_EXHAUSTED_STALL_THEN_ABORT, BUFFER_EXHAUSTED_STALL_THEN_DROP
-                (9, value) => this.stalls = matches!(value.number()?, 2 | 3),
-                (113, _) => this.selects_categories = true,
-                (1000, value) => this.text = value.text()?,
-                _ => {}
-            }
-        }
-        Ok(this)
+        let config = fields(bytes);
+        Ok(Self {
+            name: config.text(1)?,
+            target_buffer: config.small(2)?,
+            stop_timeout_ms: config.small(7)?,
+            // BUFFER_EXHAUSTED_STALL_THEN_ABORT, BUFFER_EXHAUSTED_STALL_THEN_DROP
+            stalls: matches!(config.number(9)?, 2 | 3),
+            selects_categories: config.last_of(113)?.is_some(),
+            text: config.text(1000)?,
+        })
     }
 }
 
@@ -206,9 +195,9 @@ impl Command {
                     let (instance, configuration) = instance(value)?;
                     Self::Start { instance, configuration }
                 }
-                (2, value) => Self::Stop { instance: number(value.bytes()?, 1)? },
+                (2, value) => Self::Stop { instance: fields(value.bytes()?).number(1)? },
                 (3, value) => setup_tracing(value)?,
-                (5, value) => Self::Flush { instances: numbers(value.bytes()?, 1)?, request: number(value.bytes()?, 2)? },
+                (5, value) => Self::Flush { instances: numbers(value.bytes()?, 1)?, request: fields(value.bytes()?).number(2)? },
                 (6, value) => {
                     let (instance, configuration) = instance(value)?;
                     Self::Setup { instance, configuration }
@@ -223,30 +212,16 @@ impl Command {
 
 fn setup_tracing(value: Value<'_>) -> Result<Command, Malformed> {
     // Without a specified size, pages have the smallest one.
-    let mut page = Some(PageSize::DEFAULT);
-    for field in fields(value.bytes()?) {
-        if let (1, value) = field? {
-            page = value.small()?.checked_mul(1024).and_then(PageSize::new);
-        }
-    }
+    let page = match fields(value.bytes()?).last_of(1)? {
+        Some(size) => size.small()?.checked_mul(1024).and_then(PageSize::new),
+        None => Some(PageSize::DEFAULT),
+    };
     Ok(Command::SetupTracing { page })
 }
 
 fn instance(value: Value<'_>) -> Result<(u64, Configuration), Malformed> {
-    let (mut instance, mut configuration) = (0, Configuration::default());
-    for field in fields(value.bytes()?) {
-        match field? {
-            (1, value) => instance = value.number()?,
-            (2, value) => configuration = Configuration::decode(value.bytes()?)?,
-            _ => {}
-        }
-    }
-    Ok((instance, configuration))
-}
-
-/// Returns the value of a field that is not repeated: the last one counts.
-fn number(bytes: &[u8], number: u32) -> Result<u64, Malformed> {
-    Ok(numbers(bytes, number)?.last().copied().unwrap_or(0))
+    let setup = fields(value.bytes()?);
+    Ok((setup.number(1)?, Configuration::decode(setup.bytes(2)?)?))
 }
 
 /// Returns the values of a repeated field, packed or not.

@@ -83,19 +83,44 @@ pub fn fields(bytes: &[u8]) -> Fields<'_> {
     Fields(Reader::new(bytes))
 }
 
-/// Returns the text in a field of a message; empty if it is missing.
-///
-/// # Errors
-/// [`Malformed`]
-pub fn text_in(bytes: &[u8], number: u32) -> Result<String, Malformed> {
-    let mut text = String::new();
-    for field in fields(bytes) {
-        let (found, value) = field?;
-        if found == number {
-            text = value.text()?;
-        }
+/// The values of fields that are not repeated: the last one counts, and that of a missing field is 0 or empty. They fail like [`Value`].
+#[allow(missing_docs, clippy::missing_errors_doc, reason = "each is the value of that type")]
+impl<'a> Fields<'a> {
+    pub fn number(&self, field: u32) -> Result<u64, Malformed> {
+        self.last_of(field)?.map_or(Ok(0), Value::number)
     }
-    Ok(text)
+
+    pub fn small(&self, field: u32) -> Result<u32, Malformed> {
+        self.last_of(field)?.map_or(Ok(0), Value::small)
+    }
+
+    pub fn int(&self, field: u32) -> Result<u32, Malformed> {
+        self.last_of(field)?.map_or(Ok(0), Value::int)
+    }
+
+    pub fn flag(&self, field: u32) -> Result<bool, Malformed> {
+        self.last_of(field)?.map_or(Ok(false), Value::flag)
+    }
+
+    pub fn bytes(&self, field: u32) -> Result<&'a [u8], Malformed> {
+        self.last_of(field)?.map_or(Ok(&[]), Value::bytes)
+    }
+
+    pub fn text(&self, field: u32) -> Result<String, Malformed> {
+        self.last_of(field)?.map_or(Ok(String::new()), Value::text)
+    }
+
+    /// Returns the last value of a field, if the message has it.
+    pub fn last_of(&self, number: u32) -> Result<Option<Value<'a>>, Malformed> {
+        let mut last = None;
+        for field in self.clone() {
+            let (found, value) = field?;
+            if found == number {
+                last = Some(value);
+            }
+        }
+        Ok(last)
+    }
 }
 
 impl<'a> Fields<'a> {

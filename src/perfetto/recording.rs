@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::Message;
 use super::field::packet::PACKET;
-use super::read::{Malformed, Value, fields, text_in};
+use super::read::{Malformed, Value, fields};
 
 /// Data source of kernel events, as named by `traced_probes`.
 pub const FTRACE: &str = "linux.ftrace";
@@ -93,7 +93,7 @@ pub fn flush(timeout_ms: u64) -> Vec<u8> {
 /// # Errors
 /// [`Malformed`]
 pub fn disabled(reply: &[u8]) -> Result<Option<String>, Malformed> {
-    Ok(Some(text_in(reply, 3)?).filter(|error| !error.is_empty()))
+    Ok(Some(fields(reply).text(3)?).filter(|error| !error.is_empty()))
 }
 
 /// Reassembles packets from slices.
@@ -183,16 +183,8 @@ pub fn losses(reply: &[u8]) -> Result<Vec<BufferLoss>, Malformed> {
         let (1, stats) = field? else { continue };
         for field in fields(stats.bytes()?) {
             let (1, buffer) = field? else { continue };
-            let mut loss = BufferLoss::default();
-            for field in fields(buffer.bytes()?) {
-                match field? {
-                    (13, value) => loss.overwritten = value.number()?,
-                    (18, value) => loss.discarded = value.number()?,
-                    (19, value) => loss.dropped = value.number()?,
-                    _ => {}
-                }
-            }
-            losses.push(loss);
+            let buffer = fields(buffer.bytes()?);
+            losses.push(BufferLoss { overwritten: buffer.number(13)?, discarded: buffer.number(18)?, dropped: buffer.number(19)? });
         }
     }
     Ok(losses)
