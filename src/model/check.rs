@@ -17,15 +17,19 @@ pub struct Check {
     pub advice: Option<&'static str>,
 }
 
+listed! {
 /// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grade {
     /// No problem.
-    Good,
+    Good => "ok",
     /// An optional feature is missing.
-    Optional,
+    Optional => "-",
     /// Something cannot be observed or done.
-    Bad,
+    Bad => "!",
+}
+/// Returns the word printed by `dn-top doctor`.
+pub fn word(self) -> &'static str;
 }
 
 impl Check {
@@ -57,16 +61,5 @@ pub struct Obstacle {
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.what, self.remedy)
-    }
-}
-
-impl Grade {
-    /// Returns the word printed by `dn-top doctor`.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Good => "ok",
-            Self::Optional => "-",
-            Self::Bad => "!",
-        }
     }
 }

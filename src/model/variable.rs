@@ -14,13 +14,17 @@ pub struct Variable {
     is_secret: bool,
 }
 
+listed! {
 /// Origin of the values of an environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EnvironmentSource {
     /// The runtime: current values.
-    Runtime,
+    Runtime => "runtime",
     /// The operating system: values at the start of the process. Used if the runtime is too old to report them.
-    Startup,
+    Startup => "startup",
+}
+/// Returns the name used in JSON.
+pub fn name(self) -> &'static str;
 }
 
 /// The environment of a process.
@@ -30,16 +34,6 @@ pub struct Environment {
     pub variables: Vec<Variable>,
     /// Origin of their values.
     pub source: EnvironmentSource,
-}
-
-impl EnvironmentSource {
-    /// Returns the name used in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Runtime => "runtime",
-            Self::Startup => "startup",
-        }
-    }
 }
 
 impl Variable {

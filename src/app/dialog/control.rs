@@ -8,15 +8,18 @@ use crate::model::{Process, RunState};
 use super::dump::target_path;
 use super::{Form, Purpose, Question, Subject};
 
+listed! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    SetVariable,
-    UnsetVariable,
-    StartupHook,
+    SetVariable => "set variable",
+    UnsetVariable => "unset variable",
+    StartupHook => "startup hook",
     /// Loads a profiler into a running process.
-    AttachProfiler,
+    AttachProfiler => "profiler",
     /// Loads a profiler into a process suspended at startup.
-    StartupProfiler,
+    StartupProfiler => "profiler at start",
+}
+pub fn title(self) -> &'static str;
 }
 
 impl Change {
@@ -26,16 +29,6 @@ impl Change {
             Self::StartupHook => CommandCode::ApplyStartupHook,
             Self::AttachProfiler => CommandCode::AttachProfiler,
             Self::StartupProfiler => CommandCode::StartupProfiler,
-        }
-    }
-
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::SetVariable => "set variable",
-            Self::UnsetVariable => "unset variable",
-            Self::StartupHook => "startup hook",
-            Self::AttachProfiler => "profiler",
-            Self::StartupProfiler => "profiler at start",
         }
     }
 }
