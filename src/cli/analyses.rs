@@ -408,4 +408,14 @@ mod tests {
         let expected = "\nTYPE          LAST MESSAGE\n注文エラー    a\nTimeoutError  b\ne\u{301}             c\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
+
+    /// Formatting panics above 65 535.
+    #[test]
+    fn width_of_tables_is_limited() {
+        let row = |provider: &str| Fields(vec![("provider", Value::text(provider)), ("event", Value::text("E"))]);
+        let mut out = Vec::new();
+        write_table(&mut out, &[row(&"é".repeat(60_000)), row(&"x".repeat(120_000)), row("A")]).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert!(out.lines().skip(2).all(|line| line.ends_with('E') && line.chars().count() < 5000), "{out:.100}");
+    }
 }

@@ -79,6 +79,10 @@ impl Serialize for Fields {
     }
 }
 
+/// Maximum number of characters of a table cell: every row is as long as the longest. The texts of events are shorter, but not the names of
+/// their providers, which a process chooses.
+const MAX_CELL: usize = 4000;
+
 /// Writes rows that have the same fields as a table, with an empty line and a header line before it. Writes nothing if there are no rows.
 pub(in crate::cli) fn write_table(out: &mut dyn Write, rows: &[Fields]) -> std::io::Result<()> {
     let Some(first) = rows.first() else { return Ok(()) };
@@ -105,10 +109,15 @@ pub(in crate::cli) fn write_table(out: &mut dyn Write, rows: &[Fields]) -> std::
 
 /// Returns the text of a field: what was recorded without a stack has no method.
 fn cell((name, value): &Field) -> String {
-    match value {
+    let mut shown = match value {
         Value::Text(text) if *name == "method" && text.is_empty() => "(no stack)".to_owned(),
         value => value.shown(),
+    };
+    if let Some((end, _)) = shown.char_indices().nth(MAX_CELL) {
+        shown.truncate(end);
+        shown.push('…');
     }
+    shown
 }
 
 /// Returns the title of a field: its name without the unit, unless nothing else distinguishes it from a count.
