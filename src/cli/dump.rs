@@ -8,7 +8,7 @@ use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::target::{check_supported, connect, display_name, exchange_error, exit_code, find, target_path};
 use super::{args, print, when};
-use crate::ipc::{CommandCode, DumpFlags, DumpRequest, PerfMapKind, TargetPath};
+use crate::ipc::{CommandCode, DumpFlags, DumpRequest, PerfMapKind};
 use crate::model::{Bytes, Process, Usage, check_file_name, default_dump_path, reachable_path};
 use crate::session::{self, DumpError, DumpNotice};
 
@@ -78,9 +78,8 @@ pub(super) async fn dump(host: &Host, arguments: &args::Dump) -> Result<Exit, Fa
 
 fn dump_request(host: &Host, process: &Process, arguments: &args::Dump) -> Result<DumpRequest, Failure> {
     let given = arguments.output_path.as_ref().map(|path| target_path(process, path)).transpose()?;
-    let is_folder = |path: &TargetPath| reachable_path(process, Path::new(path.as_str())).is_dir();
     let path = match given {
-        Some(path) if !is_folder(&path) => {
+        Some(path) if !session::is_folder(process, &path) => {
             if arguments.when.times > 1 {
                 return Err(Failure::usage("--times writes several files: the output must be a folder"));
             }

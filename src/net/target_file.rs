@@ -23,6 +23,15 @@ pub fn inspect(path: &Path) -> io::Result<Metadata> {
     }
 }
 
+/// Returns whether a file exists, or a link that leads nowhere. The path is followed as by [`inspect`], and in the root directory of a process such a
+/// link does not count.
+pub fn exists(path: &Path) -> bool {
+    match Proc::open(Path::new("/proc")).ok().and_then(|proc| proc.split_root(path)) {
+        Some(_) => inspect(path).is_ok(),
+        None => path.symlink_metadata().is_ok(),
+    }
+}
+
 /// Returns the space that a process with this memory limit has in a folder. The path is followed as by [`inspect`].
 ///
 /// # Errors
@@ -52,6 +61,11 @@ mod tests {
             assert_eq!((length(&path), length(&through)), (Ok(4), Ok(4)), "{name}");
         }
         assert_eq!(length(&Path::new(&root).join("no/such")), Err(io::ErrorKind::NotFound));
+        std::os::unix::fs::symlink("nowhere", place.path().join("broken")).unwrap();
+        for (name, here, through) in [("file", true, true), ("link", true, true), ("broken", true, false), ("none", false, false)] {
+            let path = place.path().join(name);
+            assert_eq!((exists(&path), exists(&Path::new(&root).join(path.strip_prefix("/").unwrap()))), (here, through), "{name}");
+        }
     }
 
     #[test]

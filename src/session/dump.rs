@@ -157,6 +157,11 @@ pub async fn check_dump(client: &Client, process: &Process, request: &DumpReques
     Ok(CheckedDump { path, warning: space.and_then(FreeSpace::dump_warning) })
 }
 
+/// Returns whether a path of a process leads to a folder.
+pub fn is_folder(process: &Process, path: &TargetPath) -> bool {
+    target_file::inspect(&reachable_path(process, Path::new(path.as_str()))).is_ok_and(|facts| facts.is_dir())
+}
+
 /// Returns the path of a dump as seen by us, if it is free and its folder exists.
 fn free_path(process: &Process, path: &TargetPath) -> Result<PathBuf, DumpError> {
     let is_folder = path.as_str().ends_with(std::path::is_separator);

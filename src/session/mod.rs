@@ -53,7 +53,7 @@ pub use condition::{ConditionError, wait_for_condition};
 pub use counters::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection};
 pub use cpu::{CpuError, CpuProfile, CpuRequest, profile_cpu, without_idle_waits};
 pub use cpu_sample_file::{NoSamples, read_cpu_samples};
-pub use dump::{CheckedDump, DumpError, DumpNotice, Dumped, check_dump, dump, free_space};
+pub use dump::{CheckedDump, DumpError, DumpNotice, Dumped, check_dump, dump, free_space, is_folder};
 pub use export::{Destination, ExportError, Exported, ShouldContinue, export};
 pub use follow::Follower;
 pub use heap::{HeapError, HeapWalk, walk_heap};

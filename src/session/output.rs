@@ -11,6 +11,7 @@ use thiserror::Error;
 use super::cpu_sample_file::cpu_file;
 use crate::model::{FILE_STAMP, OutputName, partial_path};
 use crate::net::files::{self, FileId};
+use crate::net::target_file;
 
 /// Why a recording's file could not be created or renamed.
 #[derive(Debug, Error)]
@@ -184,7 +185,7 @@ pub fn file_stamp() -> String {
 pub(super) fn free_name(first: &Path) -> PathBuf {
     let is_free = |file: &PathBuf| {
         let samples = cpu_file(file);
-        [file, &partial_path(file), &samples, &partial_path(&samples)].iter().all(|path| path.symlink_metadata().is_err())
+        [file, &partial_path(file), &samples, &partial_path(&samples)].iter().all(|path| !target_file::exists(path))
     };
     let others = (2..1000).map(|number| numbered(first, number));
     std::iter::once(first.to_owned()).chain(others).find(is_free).unwrap_or_else(|| first.to_owned())

@@ -39,6 +39,14 @@ fn containerized_process_is_reachable_from_host() {
         assert_eq!((inside.parent(), outside), (Some(program.folder()), program.reach(&inside).as_path()), "{runtime}");
         table::assert_core(outside, &result);
         assert!(!inside.exists(), "{runtime} wrote it on this side");
+        // A folder behind a link that leads to it only in the file system of the process.
+        let [dumps, link] = ["dumps", "link"].map(|name| program.folder().join(name));
+        std::fs::create_dir(program.reach(&dumps)).unwrap();
+        std::os::unix::fs::symlink(&dumps, program.reach(&link)).unwrap();
+        let result = run(&program, "dump", &["--type", "full", "-o", link.to_str().unwrap()]);
+        let inside = PathBuf::from(result["path"].as_str().unwrap());
+        assert_eq!(inside.parent(), Some(link.as_path()), "{runtime}");
+        assert!(program.reach(&dumps.join(inside.file_name().unwrap())).exists(), "{runtime}");
         let relative = Invocation::new(["dump", &program.pid().to_string(), "-o", "core"]).run();
         relative.assert_refused(2, "the target has a file system of its own: give an absolute path");
 

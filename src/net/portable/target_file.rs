@@ -14,6 +14,11 @@ pub fn inspect(path: &Path) -> io::Result<Metadata> {
     path.metadata()
 }
 
+/// Returns whether a file exists, or a link that leads nowhere.
+pub fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
 /// Returns the free space on the file system of a folder. Memory limits exist only on Linux.
 ///
 /// # Errors
