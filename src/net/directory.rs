@@ -105,9 +105,7 @@ impl Directory {
         while let Some(answered) = self.queries.try_join_next() {
             self.apply(answered);
         }
-        let listed: HashSet<_> = rows.iter().map(|row| self.subject(row.key)).collect();
-        self.clients.keep(&rows.iter().map(|row| row.key).collect());
-        self.inquiries.retain(|subject, _| listed.contains(subject));
+        self.forget_others(&rows);
         if self.query(&rows) {
             self.await_replies(patience, None).await;
         }
@@ -137,6 +135,8 @@ impl Directory {
     pub async fn resolve(&mut self, text: &str, patience: Duration) -> Result<Process, TargetError> {
         let mut rows = self.scan().map_err(TargetError::List)?;
         if target::is_name(text) {
+            // The name may be looked for until a process has it, and others end until then.
+            self.forget_others(&rows);
             self.query(&rows);
             self.await_replies(NAMES_TIMEOUT.min(patience), None).await;
             rows.iter_mut().for_each(|row| self.publish(row));
@@ -244,6 +244,13 @@ impl Directory {
             run_state: proc.run_state(key.pid),
             ..Process::new(key)
         }
+    }
+
+    /// Forgets the processes that are no longer listed.
+    fn forget_others(&mut self, rows: &[Process]) {
+        let listed: HashSet<_> = rows.iter().map(|row| self.subject(row.key)).collect();
+        self.clients.keep(&rows.iter().map(|row| row.key).collect());
+        self.inquiries.retain(|subject, _| listed.contains(subject));
     }
 
     /// Queries the processes that are due; returns whether there were any.

@@ -75,6 +75,21 @@ async fn targets_are_found_by_pid_or_name() {
     }
 }
 
+/// A name that no process has yet may be looked for during days.
+#[tokio::test]
+async fn search_for_a_name_keeps_nothing_of_ended_processes() {
+    let fake_proc = FakeProc::new();
+    let mut directory = Directory::new(fake_proc.sources()).unwrap();
+    for pid in 1..=5 {
+        fake_proc.add(&fake(pid));
+        serve(&fake_proc, pid, Some("9.0.7"), true);
+        assert!(matches!(directory.resolve("nobody", TIMEOUT).await, Err(TargetError::NoName(_))));
+        assert_eq!((directory.inquiries.len(), directory.clients.known.lock().unwrap().len()), (1, 1), "{pid}");
+        fake_proc.remove(pid);
+        std::fs::remove_file(fake_proc.usual_address(pid)).unwrap();
+    }
+}
+
 #[tokio::test]
 async fn a_process_that_ended_is_not_attachable() {
     let fake_proc = FakeProc::new();
