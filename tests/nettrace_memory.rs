@@ -5,7 +5,7 @@ mod captures;
 
 use allocation_counter::{AllocationInfo, measure};
 use captures::{CAPTURES, capture};
-use dn_top::analysis::{Live, LiveEventFilter, Throughput};
+use dn_top::analysis::{Live, LiveEventFilter, Occurrence, OccurrenceKind, Throughput};
 use dn_top::export::{DumpInfo, Export, HeapGraph, Options, Overview, Part};
 use dn_top::model::TraceFormat;
 use dn_top::nettrace::{Decoder, Encoder, Limits, Metadata, NewEvent, TraceHeader};
@@ -82,6 +82,43 @@ fn only_kept_events_allocate() {
         assert_eq!(recent.events.is_empty(), filter != "shop");
         assert_eq!(recent.seen, if filter == "shop" { 200_000 } else { 0 });
     }
+}
+
+/// A process chooses the names of its events.
+#[test]
+fn long_names_are_not_kept_with_each_event() {
+    let mut encoder = Encoder::new(TraceHeader::default());
+    let long = "N".repeat(400_000);
+    let [start, stop] = [(1, "Start"), (2, "Stop")].map(|(event_id, end)| {
+        encoder.metadata(&Metadata { provider: long.clone(), event_id, name: format!("{long}{end}"), ..Metadata::default() })
+    });
+    for number in 0..1000_u64 {
+        let mut activity_id = [0; 16];
+        activity_id[..8].copy_from_slice(&(number + 1).to_le_bytes());
+        for metadata in [start, stop] {
+            encoder.event(&NewEvent { metadata, timestamp: number as i64 * 10_000_000, activity_id, ..NewEvent::default() });
+        }
+    }
+    encoder.end();
+    let stream = encoder.take();
+    let mut live = Live::default().with_recent_events();
+    let mut found = Vec::new();
+    let info = measure(|| {
+        feed(&stream, &mut live);
+        for kind in [OccurrenceKind::Activities, OccurrenceKind::Events] {
+            found.extend(live.occurrences(kind, &mut 0, true).occurrences);
+        }
+    });
+    assert_eq!(found.len(), 1000);
+    for occurrence in found {
+        let length = match occurrence {
+            Occurrence::Activity(activity) => activity.operation.len(),
+            Occurrence::Event(event) => event.kind.provider.len() + event.title().len(),
+            other => panic!("{other:?}"),
+        };
+        assert!((1..1000).contains(&length), "{length}");
+    }
+    assert!(info.bytes_max < 16 * MB, "{info:?}");
 }
 
 #[test]

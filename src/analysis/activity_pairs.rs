@@ -19,6 +19,8 @@ const OPERATIONS: usize = 128;
 const RUNNING: usize = 4096;
 /// Maximum length of a subject, in bytes.
 const MAX_SUBJECT_LENGTH: usize = 200;
+/// Maximum length of the name of an operation, in characters: it is kept with each activity.
+const MAX_NAME_LENGTH: usize = 200;
 /// Maximum length of a request method, in characters.
 const MAX_METHOD_LENGTH: usize = 20;
 /// Length of a subject, in bytes, from which route values are ignored: their names make it longer, and an event can be repeated.
@@ -174,7 +176,7 @@ impl ActivityPairs {
             return self.find_or_add_operation(metadata, source.as_bytes(), || source.to_string());
         }
         let name = metadata.name.strip_suffix("Start").or_else(|| metadata.name.strip_suffix("Stop")).unwrap_or(&metadata.name);
-        let index = self.find_or_add_operation(metadata, name.as_bytes(), || name.to_owned());
+        let index = self.find_or_add_operation(metadata, name.as_bytes(), || name.chars().take(MAX_NAME_LENGTH).collect());
         // Bounded by the number of metadata records in a stream.
         self.by_metadata.insert(metadata.index, index);
         index

@@ -22,8 +22,8 @@ const STEP: i64 = 1_000_000_000 / RATE;
 const SLACK: i64 = STEP * BURST;
 /// Maximum number of frames kept per stack.
 const FRAMES: usize = 64;
-/// Maximum length of a name in a payload, in characters.
-const NAME: usize = 100;
+/// Maximum length of a provider or an event name, in characters: an event has both.
+const NAME: usize = 200;
 
 /// Keeps the latest individual events.
 #[derive(Debug, Default)]
@@ -119,7 +119,8 @@ impl Recent {
     pub(super) fn metadata(&mut self, metadata: &Metadata) {
         let Metadata { provider, event_id, name, .. } = metadata;
         let name = if name.is_empty() { events::name(provider, *event_id).unwrap_or_default() } else { name };
-        let kind = EventName { provider: provider.clone(), event_id: *event_id, name: name.to_owned() };
+        let short = |name: &str| name.chars().take(NAME).collect();
+        let kind = EventName { provider: short(provider), event_id: *event_id, name: short(name) };
         let passes = passes_kind(&self.filter, &kind);
         self.kinds.push((Arc::new(kind), passes));
     }
