@@ -77,7 +77,8 @@ impl Cell {
     pub(super) fn count(&self, waits: bool, cpu_ns: u64) -> SampleCount {
         let Tally { samples, ns } = self.may_run(waits);
         let samples = f64::from(samples);
-        let running = if cpu_ns >= ns { samples } else { (samples * cpu_ns as f64 / ns as f64).ceil() } as u64;
+        // The times of a damaged stream are so large that rounding can exceed the number.
+        let running = if cpu_ns >= ns { samples } else { (samples * cpu_ns as f64 / ns as f64).ceil().min(samples) } as u64;
         let all_ns = self.states.iter().fold(0_u64, |sum, tally| sum.saturating_add(tally.ns));
         SampleCount {
             running,
@@ -307,5 +308,20 @@ impl Samples {
         merged.open_ns = merged.open_ns.saturating_add(cell.open_ns);
         merged.cpu_ns = merged.cpu_ns.saturating_add(cell.cpu_ns);
         index
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Times of a damaged stream.
+    #[test]
+    fn not_more_samples_run_than_there_are() {
+        for (samples, ns) in [(522_434, 4_776_146_798_496_691_721), (705_907, 18_237_492_139_337_157_203)] {
+            let cell = Cell { states: [Tally { samples, ns }, Tally::default(), Tally::default()], ..Cell::default() };
+            let count = cell.count(false, ns - 1);
+            assert_eq!((count.running, count.waiting), (samples.into(), 0), "{samples} {ns}");
+        }
     }
 }
