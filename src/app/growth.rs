@@ -125,7 +125,7 @@ fn collected_growth(sizes: &[(i64, f64)], now: i64, thresholds: &Thresholds) -> 
     let growth = Growth { from, to, span: Duration::from_nanos(end.abs_diff(begin)) };
     // A cache that is nearly full grows slowly.
     let (at, before) = grown[grown.len().checked_sub(2)?];
-    let has_slowed = (to - before) / (end - at) as f64 * (end - begin) as f64 <= growth.amount() * SLOWED;
+    let has_slowed = (to - before) / end.abs_diff(at) as f64 * end.abs_diff(begin) as f64 <= growth.amount() * SLOWED;
     // The next collection is overdue: since the latest one, there has been no growth that would have caused it.
     let longest = grown.windows(2).map(|pair| pair[0].0.abs_diff(pair[1].0)).max()?;
     let is_over = end.abs_diff(now) > longest.saturating_mul(OVERDUE).max(MIN_SPAN.as_nanos() as u64);
@@ -159,8 +159,10 @@ pub(super) fn recorded_growth(snapshot: &Snapshot, thresholds: &Thresholds) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::FullCollection;
-    use crate::app::test_app::{add_counter, healthy};
+    use crate::analysis::{CollectionMarks, FullCollection, GcMark};
+    use crate::app::ResourceHistory;
+    use crate::app::health::health_issues;
+    use crate::app::test_app::{TestApp, add_counter, healthy};
     use crate::clr::COUNTERS_PROVIDER;
 
     #[test]
@@ -181,6 +183,23 @@ mod tests {
         assert_eq!(found(&[(45, 20), (39, 40), (33, 60), (27, 70), (3, 75)]), None, "it has nearly stopped");
         assert_eq!(found(&[(16, 20), (12, 40), (8, 60), (4, 70), (0, 90)]), None, "in 16 s: a program that starts");
         assert_eq!(found(&[(24, 20), (18, 40), (12, 60), (6, 70), (0, 70)]), None);
+    }
+
+    /// A process sends any times.
+    #[test]
+    fn corrupt_times_do_not_overflow() {
+        let mut counters = healthy();
+        for counter in &mut counters.counters {
+            (counter.at, counter.history) = (i64::MIN, vec![(i64::MAX, 1.0), (i64::MIN, 2.0), (i64::MAX, 3.0)]);
+        }
+        let times = [i64::MIN, i64::MAX, i64::MIN, -1, i64::MAX, i64::MIN, i64::MAX];
+        counters.full_collections = times.into_iter().zip(1..).map(|(at, times)| FullCollection { at, survived: times << 30 }).collect();
+        let mark = |at| GcMark { at, pause_ns: u64::MAX, generation: 1, is_induced: true };
+        counters.collections = CollectionMarks::Recorded(times.map(mark).into());
+        health_issues(&counters, None, &ResourceHistory::default(), &Thresholds::default());
+        heap(&counters, &Thresholds::default());
+        let (mut app, ticket) = TestApp::watching();
+        app.count(ticket, counters);
     }
 
     #[test]

@@ -46,7 +46,7 @@ fn recent_marks(counters: &CountersSnapshot, seconds: &RangeInclusive<i64>) -> O
     let CollectionMarks::Recorded(marks) = &counters.collections else { return None };
     let newest = counters.counters.iter().map(|counter| counter.at).max()?;
     let seconds = (newest / SECOND).clamp(*seconds.start(), *seconds.end());
-    let recent = marks.iter().copied().filter(move |mark| mark.at > newest - seconds * SECOND);
+    let recent = marks.iter().copied().filter(move |mark| mark.at > newest.saturating_sub(seconds * SECOND));
     Some((recent, seconds as f64))
 }
 
@@ -62,9 +62,10 @@ pub(super) fn gc_share(counters: &CountersSnapshot) -> Option<f64> {
     let counted = counters.stats.gc_time_percent.map(|percent| percent / 100.0);
     // Not every runtime has the events of pauses.
     let is_marked = matches!(&counters.collections, CollectionMarks::Recorded(marks) if !marks.is_empty());
-    let paused = || recent_marks(counters, &PAUSE_SECONDS).map(|(marks, seconds)| (marks.map(|mark| mark.pause_ns).sum::<u64>(), seconds));
+    let paused =
+        || recent_marks(counters, &PAUSE_SECONDS).map(|(marks, seconds)| (marks.map(|mark| mark.pause_ns as f64).sum::<f64>(), seconds));
     match paused().filter(|_| is_marked) {
-        Some((paused_ns, seconds)) => Some((paused_ns as f64 / SECOND as f64 / seconds).min(1.0)),
+        Some((paused_ns, seconds)) => Some((paused_ns / SECOND as f64 / seconds).min(1.0)),
         None => counted,
     }
 }

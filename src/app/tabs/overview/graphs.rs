@@ -129,7 +129,7 @@ pub(super) fn history(counter: &CounterSnapshot) -> History {
 pub(super) fn seconds(history: &[(i64, f64)]) -> Vec<f64> {
     const MAX_SECONDS: usize = 300;
     let (Some((first, _)), Some((last, _))) = (history.first(), history.last()) else { return Vec::new() };
-    let ago = |at: i64| usize::try_from((last.saturating_sub(at) + SECOND / 2) / SECOND).unwrap_or(0);
+    let ago = |at: i64| usize::try_from(last.saturating_sub(at).saturating_add(SECOND / 2) / SECOND).unwrap_or(0);
     let len = (ago(*first) + 1).min(MAX_SECONDS);
     let mut values = vec![f64::NAN; len];
     let mut end = 0;
