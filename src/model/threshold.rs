@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::{Bytes, Number, format_size, parse_size};
+use super::{Bytes, Number, format_size, parse_size, safe};
 use crate::clr::COUNTERS_PROVIDER;
 
 pub(super) const EXPECTED: &str = "expected NAME>VALUE or NAME<VALUE, with \" for TIME\" if it must last, such as \"cpu>80 for 10s\", memory>2GB or \
@@ -188,14 +188,14 @@ impl Figure {
         tags.iter().all(|wanted| found.split(',').any(|tag| tag == wanted))
     }
 
-    /// Returns a value of this figure as text; a counter has this unit.
+    /// Returns a value of this figure as text; a counter has this unit, which need not be sanitized.
     pub fn text(&self, value: f64, unit: &str) -> String {
         match self {
             // Rounded to an integer, a value below 1 could look like 1.
             Self::Cpu => format!("{value:.1} %"),
             Self::Memory => Bytes(value as u64).to_string(),
             Self::Threads | Self::OpenFiles => Number(value).to_string(),
-            Self::Counter { .. } => format!("{} {unit}", Number(value)).trim_end().to_owned(),
+            Self::Counter { .. } => format!("{} {}", Number(value), safe(unit)).trim_end().to_owned(),
         }
     }
 }
@@ -228,6 +228,12 @@ mod tests {
     #[test]
     fn shown_cpu_time_has_a_decimal() {
         assert_eq!([Figure::Cpu.text(0.63, "B"), Figure::Cpu.text(153.0, "B")], ["0.6 %", "153.0 %"]);
+    }
+
+    #[test]
+    fn unit_of_a_counter_is_one_line() {
+        let figure = Threshold::parse("a>1").unwrap().figure;
+        assert_eq!([figure.text(1.5, ""), figure.text(2.0, "MB\n\x1b[2J")], ["1.5", "2 MB \u{fffd}[2J"]);
     }
 
     #[test]
