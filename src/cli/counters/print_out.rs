@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, CountersSnapshot, MeterNotice, without_duplicates};
 use crate::cli::args::CounterFormat;
 use crate::cli::print;
-use crate::model::{Number, csv_field};
+use crate::model::{Number, csv_field, safe};
 use crate::session::CounterSelection;
 
 /// Prints every value once.
@@ -182,13 +182,13 @@ fn text(now: Timestamp, counters: &[&CounterSnapshot], has_header: bool) -> io::
     for Row { counter, unit, tags, value, .. } in counters.iter().flat_map(|counter| rows(counter)) {
         if group != Some(&counter.group) {
             group = Some(&counter.group);
-            writeln!(out, "[{}]", counter.group)?;
+            writeln!(out, "[{}]", safe(&counter.group))?;
         }
         let value = value.map_or("-".to_owned(), plain);
         let name = format!("{}{}{}", counter.display_name, bracketed(" (", &unit, ")"), bracketed(" [", &tags, "]"));
-        writeln!(out, "    {value:>15}  {name}")?;
+        writeln!(out, "    {value:>15}  {}", safe(&name))?;
     }
-    Ok(print::safe_lines(&out).into_bytes())
+    Ok(out)
 }
 
 /// Returns a row for the total of a counter of a meter, which is what dotnet-counters writes; [`rows`] has it in the first interval.
@@ -279,7 +279,7 @@ mod tests {
         let counters = [
             counter(CounterKind::Counter, "hits", "route=/a,\"b\""),
             CounterSnapshot { unit: "ms".into(), ..counter(CounterKind::Histogram, "lat", "") },
-            CounterSnapshot { value: None, ..counter(CounterKind::Gauge, "g\u{1b}[2J\u{9b}\u{202e}", "") },
+            CounterSnapshot { value: None, ..counter(CounterKind::Gauge, "g\u{1b}[2J\u{9b}\u{202e}\n1  h", "") },
             counter(CounterKind::UpDownCounter, "u", ""),
         ];
         String::from_utf8(write(&counters.each_ref()).unwrap()).unwrap()
@@ -302,11 +302,11 @@ mod tests {
         let text = written(|counters| text(now, counters, true));
         let rows: Vec<_> = text.lines().skip(2).map(str::trim).collect();
         assert_eq!(rows[..3], ["[App]", "3  hits (Count / 2 sec) [route=/a,\"b\"]", "49  lat (ms) [Percentile=50]"]);
-        assert_eq!(rows[4..], ["-  g\u{fffd}[2J\u{fffd}\u{fffd}", "1,234,567.25  u"]);
+        assert_eq!(rows[4..], ["-  g\u{fffd}[2J\u{fffd}\u{fffd} 1  h", "1,234,567.25  u"]);
         let json = written(|counters| json(now, counters));
         let lines: Vec<serde_json::Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines.len(), 4);
-        assert_eq!(lines[2]["name"], "g\u{1b}[2J\u{9b}\u{202e}");
+        assert_eq!(lines[2]["name"], "g\u{1b}[2J\u{9b}\u{202e}\n1  h");
         assert!(!json.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{json}");
         assert_eq!((&lines[0]["time"], &lines[0]["delta"]), (&"2023-11-14T22:13:20.000Z".into(), &3.0.into()));
         assert_eq!(lines[1]["histogram"]["quantiles"], serde_json::json!([[0.5, 49.0], [0.95, 94.0]]));
