@@ -38,6 +38,7 @@ mod salvage;
 mod slow;
 mod stacks;
 mod stats;
+mod stdout;
 mod target;
 mod terminal;
 mod trace;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::requests::serve;
 use crate::support::runtimes::{self, Runtime};
-use crate::support::{Invocation, Running};
+use crate::support::{Invocation, Running, Signal};
 
 fn follow(arguments: &[&str]) -> Running {
     let running = Invocation::new(arguments).start();
@@ -158,5 +158,36 @@ fn following_ends_with_the_process_or_after_a_time() {
         let output = running.wait();
         assert_eq!(output.code, 0, "{runtime}: {}", output.stderr);
         assert!(output.stderr.contains(" ended"), "{runtime}: {}", output.stderr);
+    });
+}
+
+/// A reader that pauses, such as `less`, keeps neither the process from exiting nor dn-top from ending at a signal.
+#[test]
+fn reader_that_pauses_delays_neither_the_process_nor_a_signal() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let pid = &*program.pid().to_string();
+        let start = |command: &[&str]| {
+            let (reader, writer) = std::io::pipe().unwrap();
+            let running = Invocation::new([&command[..1], &[pid], &command[1..]].concat()).stdout(writer).start();
+            (running, reader)
+        };
+        const EVENTS: &[&str] = &["events", "--follow", "--provider", "DnTop-Known"];
+        let ended_by_signal = start(EVENTS);
+        let ended_by_exit = [start(EVENTS), start(&["counters", "--interval", "100ms", "--format", "json"])];
+        [&ended_by_signal, &ended_by_exit[0]].iter().for_each(|(running, _)| running.wait_for_stderr("following "));
+        // Much more than pipes and sockets hold.
+        program.carry_out("flood 20000");
+        std::thread::sleep(Duration::from_secs(8));
+        ended_by_signal.0.signal(Signal::TERM);
+        assert_eq!(ended_by_signal.0.wait().code, 130, "{runtime}");
+        assert!(program.finish().success(), "{runtime}");
+        // They wait until their output is read.
+        std::thread::sleep(Duration::from_secs(1));
+        for (mut running, _reader) in ended_by_exit {
+            assert!(running.is_alive(), "{runtime}: {}", running.stderr());
+            running.signal(Signal::TERM);
+            assert_eq!(running.wait().code, 130, "{runtime}");
+        }
     });
 }

@@ -19,6 +19,7 @@ pub(crate) struct Invocation {
     env: Vec<(OsString, OsString)>,
     current: Option<PathBuf>,
     stdin: Stdio,
+    stdout: Option<Stdio>,
 }
 
 impl Invocation {
@@ -34,7 +35,7 @@ impl Invocation {
     pub(crate) fn of<A: AsRef<OsStr>>(program: impl AsRef<OsStr>, args: impl IntoIterator<Item = A>) -> Self {
         let mut words = vec![program.as_ref().to_owned()];
         words.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
-        Self { words, env: Vec::new(), current: None, stdin: Stdio::null() }
+        Self { words, env: Vec::new(), current: None, stdin: Stdio::null(), stdout: None }
     }
 
     pub(crate) fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
@@ -54,6 +55,12 @@ impl Invocation {
         self
     }
 
+    /// Sets the standard output for runs without a terminal, which then have no output here.
+    pub(crate) fn stdout(mut self, stdout: impl Into<Stdio>) -> Self {
+        self.stdout = Some(stdout.into());
+        self
+    }
+
     /// Runs it to completion without a terminal.
     pub(crate) fn run(self) -> Output {
         self.start().wait()
@@ -64,6 +71,7 @@ impl Invocation {
         let folder = folder();
         let environment = self.environment(folder.path());
         let (program, args) = self.words.split_first().unwrap();
+        let output = fs::File::create(folder.path().join(".stdout")).unwrap();
         let child = Command::new(program)
             .args(args)
             .env_clear()
@@ -71,7 +79,7 @@ impl Invocation {
             .current_dir(self.current.as_deref().unwrap_or(folder.path()))
             .stdin(self.stdin)
             // Files rather than pipes, as pipes would have to be drained.
-            .stdout(fs::File::create(folder.path().join(".stdout")).unwrap())
+            .stdout(self.stdout.unwrap_or(output.into()))
             .stderr(fs::File::create(folder.path().join(".stderr")).unwrap())
             .spawn()
             .unwrap();

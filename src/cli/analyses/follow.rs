@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Context;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use super::fields::{Field, Fields, Value};
@@ -14,22 +15,45 @@ use crate::analysis::{Collection, FinishedActivity, LEVELS, Live, Occurrence, Oc
 use crate::app::logged_exception;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::host::Host;
+use crate::cli::stdout::StdoutWriter;
 use crate::cli::target::{connect_running, display_name, start_error};
 use crate::cli::{interrupt, print};
 use crate::model::{Bytes, Counted, Nanoseconds, safe};
+use crate::net::interrupts::Interrupts;
 use crate::session::{Follower, Unfinished};
+
+/// Number of bytes from which output is passed on.
+const PIECE: usize = 64 << 10;
 
 pub(super) async fn follow(host: &Host, request: &Request<'_>, kind: OccurrenceKind) -> Result<Exit, Failure> {
     let config = request.config().map_err(Failure::usage)?;
     let (process, client) = connect_running(host, &request.arguments.source).await?;
     let mut interrupts = interrupt::listen()?;
-    let mut follower = Follower::start(client, &config, request.filtered(Live::default())).await.map_err(start_error)?;
+    let follower = Follower::start(client, &config, request.filtered(Live::default())).await.map_err(start_error)?;
     let name = display_name(&process);
     print::message(format_args!("following {name}; press Ctrl-C to stop"));
-    let mut output = Output { kind, is_json: request.arguments.output.json, seen: 0, is_open: true };
+    let writer = StdoutWriter::start()?;
+    let output = Output { kind, is_json: request.arguments.output.json, seen: 0, writer: &writer };
+    let duration = request.arguments.duration.unwrap_or(Duration::MAX);
+    let followed = print_all(follower, output, duration, &name, &mut interrupts).await;
+    let is_written = writer.finish(&mut interrupts, matches!(followed, Ok(Exit::Interrupted))).await;
+    let exit = followed?;
+    Ok(if is_written? { exit } else { Exit::Interrupted })
+}
+
+/// Prints what occurs until the end of the process or of the time, the end of the output, or a signal, and ends the session.
+async fn print_all(
+    mut follower: Follower,
+    mut output: Output<'_>,
+    duration: Duration,
+    name: &str,
+    interrupts: &mut Interrupts,
+) -> Result<Exit, Failure> {
+    let writer = output.writer;
     let exit = tokio::select! {
         () = interrupts.next() => Exit::Interrupted,
-        () = sleep(request.arguments.duration.unwrap_or(Duration::MAX)) => Exit::Done,
+        () = sleep(duration) => Exit::Done,
+        () = writer.closed() => Exit::Done,
         over = print_new(&mut follower, &mut output) => over.map(|()| Exit::Done)?,
     };
     let (live, ending) = tokio::select! {
@@ -50,12 +74,23 @@ pub(super) async fn follow(host: &Host, request: &Request<'_>, kind: OccurrenceK
     Ok(exit)
 }
 
-/// Prints what occurs until the stream ends, or the output is closed.
-async fn print_new(follower: &mut Follower, output: &mut Output) -> anyhow::Result<()> {
-    while follower.next().await.context("cannot decode the event stream")? && output.is_open {
-        output.print(follower.live(), false)?;
+/// Prints what occurs until the stream ends. While the output is not read, it is counted.
+async fn print_new(follower: &mut Follower, output: &mut Output<'_>) -> anyhow::Result<()> {
+    let mut is_behind = false;
+    loop {
+        tokio::select! {
+            more = follower.next() => if !more.context("cannot decode the event stream")? {
+                return Ok(());
+            },
+            () = output.writer.room(), if is_behind => {}
+        }
+        is_behind = !output.writer.has_room();
+        if !is_behind {
+            output.print(follower.live(), false)?;
+        }
+        // Otherwise, neither a signal nor the end of the time is noticed while more data has arrived whenever this is printed.
+        yield_now().await;
     }
-    Ok(())
 }
 
 /// Returns the start of the session, in nanoseconds since the Unix epoch.
@@ -64,16 +99,15 @@ fn start(live: &Live) -> Option<i128> {
     Some(i128::from(header.sync_utc?.unix_ms()) * 1_000_000)
 }
 
-struct Output {
+struct Output<'a> {
     kind: OccurrenceKind,
     is_json: bool,
     /// Number of occurrences printed or skipped.
     seen: u64,
-    /// Whether the output is still read.
-    is_open: bool,
+    writer: &'a StdoutWriter,
 }
 
-impl Output {
+impl Output<'_> {
     /// Prints what has occurred since the last call.
     fn print(&mut self, live: &Live, is_over: bool) -> anyhow::Result<()> {
         let new = live.occurrences(self.kind, &mut self.seen, is_over);
@@ -88,9 +122,12 @@ impl Output {
         for occurrence in &new.occurrences {
             let time = time(occurrence.at());
             out.push_str(&if self.is_json { json(time, fields(occurrence))? } else { text(time, occurrence) });
+            if out.len() >= PIECE {
+                self.writer.write(std::mem::take(&mut out).into_bytes());
+            }
         }
-        if !out.is_empty() && self.is_open {
-            self.is_open = print::bytes(out.as_bytes())?;
+        if !out.is_empty() {
+            self.writer.write(out.into_bytes());
         }
         Ok(())
     }

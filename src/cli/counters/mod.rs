@@ -13,11 +13,13 @@ use self::print_out::Printer;
 use super::args::{self, CounterFormat};
 use super::exit::{Exit, Failure};
 use super::host::Host;
+use super::stdout::StdoutWriter;
 use super::target::{connect_running, display_name, start_error};
 use super::{interrupt, print};
 use crate::ipc::BufferMb;
-use crate::model::{Process, check_file_name};
+use crate::model::{Counted, Process, check_file_name};
 use crate::net::files;
+use crate::net::interrupts::Interrupts;
 use crate::session::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection, OutputError, Unfinished};
 
 /// Buffer size in the target; the same as dotnet-counters uses.
@@ -30,7 +32,7 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
     let selection = CounterSelection::parse(&arguments.counters).map_err(Failure::usage)?;
     let (process, client) = connect_running(host, &arguments.target.target).await?;
     let mut interrupts = interrupt::listen()?;
-    let args::Counters { interval, max_histograms, max_time_series, .. } = arguments;
+    let &args::Counters { interval, max_histograms, max_time_series, .. } = &arguments;
     let buffer = BufferMb::new(BUFFER_MB).map_err(Failure::usage)?;
     let options = CounterOptions { selection: selection.clone(), interval, max_histograms, max_time_series, buffer, collections: false };
     let mut monitor = CounterMonitor::new(client, process.runtime.as_ref(), options).map_err(Failure::usage)?;
@@ -41,13 +43,30 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
     }
     // Only now, so that no empty file is left behind without a session.
     let file = arguments.output_file.as_deref().map(create).transpose()?;
+    let stdout = StdoutWriter::start()?;
+    let printer = Printer::new(arguments.format(), file, &stdout, selection);
+    let printed = print_all(monitor, printer, &process, &arguments, &mut interrupts).await;
+    let is_written = stdout.finish(&mut interrupts, matches!(printed, Ok(Exit::Interrupted))).await;
+    let exit = printed?;
+    Ok(if is_written? { exit } else { Exit::Interrupted })
+}
+
+/// Prints values until the end of the process or of the time, the end of the output, or a signal, and ends the session.
+async fn print_all(
+    mut monitor: CounterMonitor,
+    mut printer: Printer<'_>,
+    process: &Process,
+    arguments: &args::Counters,
+    interrupts: &mut Interrupts,
+) -> Result<Exit, Failure> {
     let deadline = arguments.duration.map(|duration| Instant::now() + duration);
-    let mut printer = Printer::new(arguments.format(), file, selection);
     // The first values arrive after one interval; meters start at the next whole one.
-    let first_value_deadline = Instant::now() + (interval * 3).max(Duration::from_secs(5));
+    let first_value_deadline = Instant::now() + (arguments.interval * 3).max(Duration::from_secs(5));
+    let stdout = printer.stdout;
     let over = tokio::select! {
         () = interrupts.next() => Ok(Exit::Interrupted),
-        over = follow(&mut monitor, &mut printer, &process, deadline, first_value_deadline) => over,
+        () = stdout.closed() => Ok(Exit::Done),
+        over = follow(&mut monitor, &mut printer, process, deadline, first_value_deadline) => over,
     };
     let (last, ended) = tokio::select! {
         stopped = monitor.stop() => stopped,
@@ -56,11 +75,14 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
     };
     let exit = over?;
     last.iter().try_for_each(|last| printer.print(last).map(drop))?;
+    if printer.skipped > 0 {
+        print::message(format_args!("the output was not read in time: {} missing", Counted(printer.skipped, "interval")));
+    }
     match ended {
         _ if exit == Exit::Interrupted => {}
-        Err(Unfinished::Closed) => print::message(format_args!("{} ended, or closed the session", display_name(&process))),
-        Err(why) => return Err(anyhow::anyhow!("{}: {why}", display_name(&process)).into()),
-        Ok(()) if !printer.any_printed => return Err(no_values_error(&process, &arguments.counters, arguments.duration)),
+        Err(Unfinished::Closed) => print::message(format_args!("{} ended, or closed the session", display_name(process))),
+        Err(why) => return Err(anyhow::anyhow!("{}: {why}", display_name(process)).into()),
+        Ok(()) if !printer.any_printed => return Err(no_values_error(process, &arguments.counters, arguments.duration)),
         Ok(()) => {}
     }
     if let Some(path) = &arguments.output_file {
@@ -72,7 +94,7 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
 /// Prints values until the deadline, the exit of the target, or the closing of the output.
 async fn follow(
     monitor: &mut CounterMonitor,
-    printer: &mut Printer,
+    printer: &mut Printer<'_>,
     process: &Process,
     deadline: Option<Instant>,
     first_value_deadline: Instant,

@@ -12,14 +12,16 @@ use serde::Serialize;
 use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, CountersSnapshot, MeterNotice, without_duplicates};
 use crate::cli::args::CounterFormat;
 use crate::cli::print;
+use crate::cli::stdout::StdoutWriter;
 use crate::model::{Number, csv_field, safe};
 use crate::session::CounterSelection;
 
 /// Prints every value once.
-pub(super) struct Printer {
+pub(super) struct Printer<'a> {
     format: CounterFormat,
     /// Output file; standard output if `None`.
     file: Option<File>,
+    pub(super) stdout: &'a StdoutWriter,
     /// The counters to print.
     selection: CounterSelection,
     /// Time of the latest printed value, by group, name and tags.
@@ -28,6 +30,8 @@ pub(super) struct Printer {
     printed_notices: HashSet<String>,
     /// Whether any value was printed.
     pub(super) any_printed: bool,
+    /// Number of intervals that were not printed because the output is not read.
+    pub(super) skipped: u64,
 }
 
 /// One line of JSON.
@@ -70,9 +74,18 @@ struct Row<'a> {
     value: Option<f64>,
 }
 
-impl Printer {
-    pub(super) fn new(format: CounterFormat, file: Option<File>, selection: CounterSelection) -> Self {
-        Self { format, file, selection, printed: HashMap::default(), printed_notices: HashSet::default(), any_printed: false }
+impl<'a> Printer<'a> {
+    pub(super) fn new(format: CounterFormat, file: Option<File>, stdout: &'a StdoutWriter, selection: CounterSelection) -> Self {
+        Self {
+            format,
+            file,
+            stdout,
+            selection,
+            printed: HashMap::default(),
+            printed_notices: HashSet::default(),
+            any_printed: false,
+            skipped: 0,
+        }
     }
 
     /// Starts a new session, whose clock differs from that of the previous one.
@@ -100,6 +113,10 @@ impl Printer {
         if new.is_empty() {
             return Ok(true);
         }
+        if self.file.is_none() && !self.stdout.has_room() {
+            self.skipped += 1;
+            return Ok(true);
+        }
         let now = Timestamp::now();
         let (format, has_header) = (self.format, std::mem::replace(&mut self.any_printed, true));
         let lines = match format {
@@ -108,9 +125,10 @@ impl Printer {
             CounterFormat::Text => text(now, &new, has_header)?,
         };
         match &mut self.file {
-            None => print::bytes(&lines),
-            Some(file) => file.write_all(&lines).context("cannot write the values to the file").map(|()| true),
+            None => self.stdout.write(lines),
+            Some(file) => file.write_all(&lines).context("cannot write the values to the file")?,
         }
+        Ok(!self.stdout.is_closed())
     }
 
     fn is_new(&mut self, counter: &CounterSnapshot) -> bool {
