@@ -32,8 +32,12 @@ const SMALL_FLIGHT: &[&str] = &["trace", "--duration", "1s", "--flight", "4MB", 
 const COUNTERS: &[&str] = &["counters", "--duration", "2s"];
 const HEAP: &[&str] = &["heap", "--yes"];
 const GRAPH: &[&str] = &["heap", "--yes", "-o", "a.gcdump"];
+const EVENTS: &[&str] = &["events", "--provider", "Hostile", "--duration", "1s"];
 const GC: &[&str] = &["gc", "--duration", "1s"];
 const DUMP: &[&str] = &["dump", "-o", "a.dmp"];
+const FOLLOW: &[&str] = &["events", "--follow", "--provider", "Hostile", "--duration", "1s"];
+const FOLLOW_JSON: &[&str] = &["events", "--follow", "--json", "--provider", "Hostile", "--duration", "1s"];
+const FOLLOW_REQUESTS: &[&str] = &["http", "--follow", "--duration", "1s"];
 
 /// Commands that send one request.
 const REQUESTS: [&[&str]; 8] = [&["env"], TRACE, COUNTERS, &["stacks"], HEAP, &["perfmap", "off"], &["resume"], &["set-env", "A=B"]];
@@ -238,9 +242,11 @@ fn endless_stream_is_cut_off() {
 /// Memory and files are limited, whatever is in the stream.
 #[test]
 fn streams_with_unbounded_state_use_little_memory() {
-    run_commands(Fault::LongBlock, &[(TRACE, 1, CUT), (COUNTERS, 1, CUT), (&["stacks"], 1, BUDGET), (HEAP, 1, BUDGET)]);
+    run_commands(Fault::LongBlock, &[(TRACE, 1, CUT), (COUNTERS, 1, CUT), (&["stacks"], 1, BUDGET), (HEAP, 1, BUDGET), (FOLLOW, 1, CUT)]);
     run_commands(Fault::Threads, &[(TRACE, 1, CUT), (COUNTERS, 1, CUT), (&["stacks"], 1, CUT)]);
-    run_commands(Fault::Timestamps, &[(TRACE, 1, CUT), (FLIGHT, 1, CUT), (COUNTERS, 1, CUT)]);
+    run_commands(Fault::Timestamps, &[(TRACE, 1, CUT), (FLIGHT, 1, CUT), (COUNTERS, 1, CUT), (FOLLOW, 1, CUT)]);
+    // The rest of the stream may not arrive in time.
+    run_commands(Fault::LongNames, &[(TRACE, 1, CUT), (EVENTS, 1, CUT), (FOLLOW, 1, ""), (FOLLOW_JSON, 1, ""), (FOLLOW_REQUESTS, 1, "")]);
 }
 
 #[test]

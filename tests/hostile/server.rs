@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use dn_top::ipc::{Advertise, CommandCode, Cookie, ProcessInfo, Reply, RuntimeVersion, SessionId};
-use dn_top::nettrace::{Encoder, Metadata, NewEvent, TraceHeader};
+use dn_top::nettrace::{Encoder, Field, FieldType, Metadata, NewEvent, TraceHeader};
 use dn_top::wire::Put as _;
 
 use crate::support::{TIMEOUT, folder, poll};
@@ -69,10 +69,12 @@ pub(crate) enum Fault {
     Heap,
     /// Streams endless type names.
     Types,
+    /// Streams endless activities, whose provider, events and fields have long names.
+    LongNames,
 }
 
 impl Fault {
-    const ALL: [Self; 23] = [
+    const ALL: [Self; 24] = [
         Self::AllSilent,
         Self::AllGarbage,
         Self::AllDrip,
@@ -96,6 +98,7 @@ impl Fault {
         Self::Threads,
         Self::Heap,
         Self::Types,
+        Self::LongNames,
     ];
 
     /// Whether the fault is in the stream, and not in responses.
@@ -307,6 +310,12 @@ fn write_stream(mut stream: UnixStream, fault: Fault) -> io::Result<()> {
     let ordinary = kind(&mut encoder, "Hostile", 1, "Event");
     let sample = kind(&mut encoder, "Microsoft-DotNETCore-SampleProfiler", 0, "");
     let [types, nodes] = [15, 18].map(|id| kind(&mut encoder, RUNTIME, id, ""));
+    let long = "N".repeat(if fault == Fault::LongNames { 400_000 } else { 0 });
+    let activity = [(1, "Start"), (2, "Stop")].map(|(event_id, end)| {
+        let (provider, name) = (long.clone(), format!("{long}{end}"));
+        let fields = (0..16).map(|_| Field { name: "\x1b".repeat(1000), kind: FieldType::Byte }).collect();
+        encoder.metadata(&Metadata { provider, event_id, name, fields, ..Metadata::default() })
+    });
     // As in a complete heap walk: it begins with a collection, but does not end.
     let start = kind(&mut encoder, RUNTIME, 1, "");
     let mut collection = Vec::new();
@@ -336,6 +345,12 @@ fn write_stream(mut stream: UnixStream, fault: Fault) -> io::Result<()> {
                     event.stack = encoder.stack(&[random, random ^ 1]);
                     payload.put_u32(2);
                     payload.put(&[7; 100]);
+                }
+                Fault::LongNames => {
+                    // Ten milliseconds later each: far fewer than there are at most in a second.
+                    (event.metadata, event.timestamp) = (activity[number as usize % 2], number as i64 * 10_000_000);
+                    event.activity_id[..8].copy_from_slice(&(number / 2 + 1).to_le_bytes());
+                    payload.put(&[7; 16]);
                 }
                 Fault::Heap => {
                     event.metadata = nodes;
