@@ -38,7 +38,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
         name: process.name.to_string(),
         interval: arguments.live.then_some(LIVE_INTERVAL),
     };
-    let mut live = LiveView::new(&process, arguments);
+    let mut live = LiveView::new(&process, arguments)?;
     let mut interrupted = false;
     let stop = async || {
         interrupts.next().await;
@@ -47,10 +47,10 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
         }
     };
     let profile = profile_cpu(client, request, stop, |time| live.show(time)).await.map_err(cpu_error)?;
-    let printed = live.finish();
+    let printed = live.finish(&mut interrupts, interrupted).await;
     let document = document(&process, &profile, arguments);
     if !matches!(printed, Ok(true)) {
-        // The output is closed or failed: print nothing more.
+        // The output is closed, not read, or failed: print nothing more.
     } else if arguments.output.json && arguments.live {
         print::json_entry(&Entry { r#type: "summary", document: &document })?;
     } else {

@@ -62,6 +62,11 @@ impl StdoutWriter {
         self.waiting.bytes.load(Ordering::Relaxed) < MAX_WAITING
     }
 
+    /// Returns whether everything has been written.
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting.bytes.load(Ordering::Relaxed) == 0
+    }
+
     /// Waits until [`has_room`](Self::has_room). Only one task may wait.
     pub(super) async fn room(&self) {
         while !self.has_room() {

@@ -1,5 +1,8 @@
 //! `dn-top cpu --live` in a terminal.
 
+use std::io::Write;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::cpu::{number, profile, total};
@@ -51,6 +54,26 @@ fn second_signal_skips_method_names() {
         assert!(output.stderr.contains("method names may be missing: interrupted"), "{runtime}: {}", output.stderr);
         let summary: Value = serde_json::from_str(output.stdout.lines().last().unwrap()).unwrap();
         assert!(summary["type"] == "summary" && number(&summary["samples"]) > 0.0, "{runtime}: {summary}");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    });
+}
+
+#[test]
+fn reader_that_pauses_does_not_delay_a_signal() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.command("spend 600000");
+        if profile(&program, &["--duration", "100ms"]).is_none() {
+            return;
+        }
+        let (_reader, mut writer) = std::io::pipe().unwrap();
+        // A pipe holds 64 KiB.
+        writer.write_all(&[b' '; 60 << 10]).unwrap();
+        let mut running = Invocation::new(["cpu", &program.pid().to_string(), "--live", "--json", "-n", "1000"]).stdout(writer).start();
+        std::thread::sleep(Duration::from_secs(6));
+        assert!(running.is_alive(), "{runtime}: {}", running.stderr());
+        running.signal(Signal::TERM);
+        assert_eq!(running.wait().code, 130, "{runtime}");
         assert!(program.is_alive() && program.answers(), "{runtime}");
     });
 }

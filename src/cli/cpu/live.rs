@@ -9,7 +9,9 @@ use super::{Entry, Missing};
 use crate::analysis::{MethodTime, SampleFilter};
 use crate::cli::args;
 use crate::cli::print;
+use crate::cli::stdout::StdoutWriter;
 use crate::model::{Count, Counted, CpuTime, Process, SafeText};
+use crate::net::interrupts::Interrupts;
 use crate::sorting::CompactSort;
 
 /// Moves the cursor to the first column of the first line.
@@ -60,36 +62,41 @@ pub(super) struct LiveView<'a> {
     process: &'a Process,
     arguments: &'a args::Cpu,
     on_terminal: bool,
-    /// Result of the last print: whether the output is still open, or the error.
-    printed: anyhow::Result<bool>,
+    writer: StdoutWriter,
     shown: bool,
 }
 
 impl<'a> LiveView<'a> {
-    pub(super) fn new(process: &'a Process, arguments: &'a args::Cpu) -> Self {
+    /// # Errors
+    /// If there are too many threads.
+    pub(super) fn new(process: &'a Process, arguments: &'a args::Cpu) -> anyhow::Result<Self> {
         let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let on_terminal = !arguments.output.json && !is_dumb && io::stdout().is_terminal();
-        Self { process, arguments, on_terminal, printed: Ok(true), shown: false }
+        Ok(Self { process, arguments, on_terminal, writer: StdoutWriter::start()?, shown: false })
     }
 
-    /// Prints an update. Returns whether more can be printed.
+    /// Prints an update, unless the previous one has not been read. Returns whether more can be printed.
     pub(super) fn show(&mut self, time: &CpuTime) -> bool {
-        let live_update = live_update(self.process, time, self.arguments);
-        self.printed = if self.arguments.output.json {
-            print::json_entry(&Entry { r#type: "interval", document: &live_update })
-        } else {
-            self.write(&live_update)
-        };
-        self.shown = true;
-        matches!(self.printed, Ok(true))
+        if self.writer.is_idle() {
+            let live_update = live_update(self.process, time, self.arguments);
+            let text = if self.arguments.output.json {
+                print::json_text(&Entry { r#type: "interval", document: &live_update })
+            } else {
+                self.text(&live_update)
+            };
+            // Neither can fail.
+            self.writer.write(text.unwrap_or_default().into_bytes());
+            self.shown = true;
+        }
+        !self.writer.is_closed()
     }
 
-    fn write(&self, live_update: &LiveUpdate) -> anyhow::Result<bool> {
+    fn text(&self, live_update: &LiveUpdate) -> anyhow::Result<String> {
         let mut text = Vec::new();
         write_text(&mut text, live_update)?;
         let text = print::safe_lines(&text);
         if !self.on_terminal {
-            return print::bytes(format!("{text}\n").as_bytes());
+            return Ok(format!("{text}\n"));
         }
         // A serial console may have no size.
         let size = crossterm::terminal::size().ok().filter(|(width, height)| *width > 0 && *height > 0);
@@ -101,18 +108,19 @@ impl<'a> LiveView<'a> {
             screen.extend([print::cut(line, width.into()), CLEAR_LINE, "\n"]);
         }
         screen.push_str(CLEAR_BELOW);
-        print::bytes(screen.as_bytes())
+        Ok(screen)
     }
 
-    /// Returns whether the output is still open for what follows the last update.
+    /// Waits until everything is printed, after a signal for a second at most. Returns whether the output is still read.
     ///
     /// # Errors
-    /// The last update could not be printed.
-    pub(super) fn finish(self) -> anyhow::Result<bool> {
+    /// An update could not be printed.
+    pub(super) async fn finish(self, interrupts: &mut Interrupts, is_interrupted: bool) -> anyhow::Result<bool> {
         if self.on_terminal && self.shown {
-            print::bytes(b"\n")?;
+            self.writer.write(b"\n".to_vec());
         }
-        self.printed
+        let is_closed = self.writer.is_closed();
+        Ok(self.writer.finish(interrupts, is_interrupted).await? && !is_closed)
     }
 }
 
