@@ -95,6 +95,9 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
     for (title, Heap { file, objects, bytes, .. }) in [("before", before), ("after", after)] {
         writeln!(out, "{title:<8}{file}: {:#}, {} ({bytes} bytes)", Counted(*objects, "object"), Bytes(*bytes))?;
     }
+    if types.is_empty() && *other_types == 0 {
+        return writeln!(out, "\nno type has changed");
+    }
     writeln!(out, "\n{:>12} {:>12} {:>12} {:>10}  TYPE", "CHANGE", "BEFORE", "AFTER", "OBJECTS")?;
     for Type { name, module, before, after, change_objects, change_bytes } in types {
         let bytes = |amount: &Amount| amount.bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
@@ -105,5 +108,19 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
     match *other_types {
         0 => Ok(()),
         more => writeln!(out, "{:>49}  and {} more (-n)", "", Count(more as u64)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_heaps_have_no_table() {
+        let heap = || Heap { file: SafeText::new("a.gcdump"), objects: 1, bytes: 24, problems: Vec::new() };
+        let mut out = Vec::new();
+        write_text(&mut out, &Document { before: heap(), after: heap(), types: Vec::new(), other_types: 0 }).unwrap();
+        let expected = "before  a.gcdump: 1 object, 24 B (24 bytes)\nafter   a.gcdump: 1 object, 24 B (24 bytes)\n\nno type has changed\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 }

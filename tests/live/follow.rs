@@ -158,6 +158,12 @@ fn following_ends_with_the_process_or_after_a_time() {
         let output = running.wait();
         assert_eq!(output.code, 0, "{runtime}: {}", output.stderr);
         assert!(output.stderr.contains(" ended"), "{runtime}: {}", output.stderr);
+        let mut program = runtime.program("known").start();
+        let running = follow(&["exceptions", &program.pid().to_string(), "--follow"]);
+        assert!(program.finish().success(), "{runtime}");
+        let output = running.wait();
+        assert_eq!(output.code, 0, "{runtime}: {}", output.stderr);
+        assert!(output.stderr.contains("(known) ended"), "{runtime}: {}", output.stderr);
     });
 }
 

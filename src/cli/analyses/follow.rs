@@ -50,11 +50,15 @@ async fn print_all(
     interrupts: &mut Interrupts,
 ) -> Result<Exit, Failure> {
     let writer = output.writer;
+    let mut is_over = false;
     let exit = tokio::select! {
         () = interrupts.next() => Exit::Interrupted,
         () = sleep(duration) => Exit::Done,
         () = writer.closed() => Exit::Done,
-        over = print_new(&mut follower, &mut output) => over.map(|()| Exit::Done)?,
+        over = print_new(&mut follower, &mut output) => {
+            is_over = true;
+            over.map(|()| Exit::Done)?
+        }
     };
     let (live, ending) = tokio::select! {
         stopped = follower.stop() => stopped,
@@ -69,6 +73,8 @@ async fn print_all(
     match ending {
         Err(Unfinished::Closed) => print::message(format_args!("{name} ended, or closed the session")),
         Err(why) if exit != Exit::Interrupted => return Err(anyhow::anyhow!("{name}: {why}").into()),
+        // The stream of a process that exits regularly is complete.
+        Ok(()) if is_over => print::message(format_args!("{name} ended")),
         _ => {}
     }
     Ok(exit)
