@@ -71,7 +71,15 @@ async fn print_all(
         print::message(format_args!("the runtime dropped {}: some are missing", Counted(dropped, "event")));
     }
     match ending {
-        Err(Unfinished::Closed) => print::message(format_args!("{name} ended, or closed the session")),
+        Err(Unfinished::Closed) => {
+            print::message(format_args!("{name} ended, or closed the session"));
+            if output.kind == OccurrenceKind::Exceptions {
+                // Seen with .NET 3.1, 8, 9 and 10.
+                print::message(
+                    "an unhandled exception is not shown: the runtime aborts before it sends it, but writes it to standard error",
+                );
+            }
+        }
         Err(why) if exit != Exit::Interrupted => return Err(anyhow::anyhow!("{name}: {why}").into()),
         // The stream of a process that exits regularly is complete.
         Ok(()) if is_over => print::message(format_args!("{name} ended")),
