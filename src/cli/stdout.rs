@@ -10,6 +10,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::sleep;
 
+use super::exit::{Exit, Failure};
 use super::print;
 use crate::net::interrupts::Interrupts;
 
@@ -88,6 +89,16 @@ impl StdoutWriter {
     /// Waits until [`is_closed`](Self::is_closed).
     pub(super) async fn closed(&self) {
         self.texts.closed().await;
+    }
+
+    /// Waits as [`finish`](Self::finish) does, at the end of a command, and returns how it has ended.
+    ///
+    /// # Errors
+    /// That of the command, or the output could not be written.
+    pub(super) async fn exit(self, ended: Result<Exit, Failure>, interrupts: &mut Interrupts) -> Result<Exit, Failure> {
+        let is_written = self.finish(interrupts, matches!(ended, Ok(Exit::Interrupted))).await;
+        let exit = ended?;
+        Ok(if is_written? { exit } else { Exit::Interrupted })
     }
 
     /// Waits until all is written, or a signal arrives; after one (`is_interrupted`), for a second at most. Returns whether all is written, as far as

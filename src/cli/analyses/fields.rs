@@ -127,3 +127,41 @@ pub(super) fn title(name: &str) -> String {
     let word = |word: &str| if ["gc", "il", "loh", "poh"].contains(&word) { word.to_uppercase() } else { word.to_owned() };
     name.split('_').map(word).collect::<Vec<_>>().join(" ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_are_field_names_without_unit() {
+        for (name, expected) in [
+            ("loh_bytes", "LOH"),
+            ("gc_handles", "GC handles"),
+            ("awaiting_finalization", "awaiting finalization"),
+            ("event_bytes", "event bytes"),
+        ] {
+            assert_eq!(title(name), expected);
+        }
+    }
+
+    /// Names of types can be in any script.
+    #[test]
+    fn tables_with_wide_characters_are_aligned() {
+        let row =
+            |kind: &str, message: &str| Fields(vec![("type", Value::Text(kind.into())), ("last_message", Value::Text(message.into()))]);
+        let mut out = Vec::new();
+        write_table(&mut out, &[row("注文エラー", "a"), row("TimeoutError", "b"), row("e\u{301}", "c")]).unwrap();
+        let expected = "\nTYPE          LAST MESSAGE\n注文エラー    a\nTimeoutError  b\ne\u{301}             c\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    /// Every row is as long as the longest.
+    #[test]
+    fn width_of_tables_is_limited() {
+        let row = |provider: &str| Fields(vec![("provider", Value::text(provider)), ("event", Value::text("E"))]);
+        let mut out = Vec::new();
+        write_table(&mut out, &[row(&"é".repeat(60_000)), row(&"x".repeat(120_000)), row("A")]).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert!(out.lines().skip(2).all(|line| line.ends_with('E') && line.chars().count() < 5000), "{out:.100}");
+    }
+}

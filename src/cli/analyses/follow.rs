@@ -36,9 +36,7 @@ pub(super) async fn follow(host: &Host, request: &Request<'_>, kind: OccurrenceK
     let output = Output { kind, is_json: request.arguments.output.json, seen: 0, writer: &writer };
     let duration = request.arguments.duration.unwrap_or(Duration::MAX);
     let followed = print_all(follower, output, duration, &name, &mut interrupts).await;
-    let is_written = writer.finish(&mut interrupts, matches!(followed, Ok(Exit::Interrupted))).await;
-    let exit = followed?;
-    Ok(if is_written? { exit } else { Exit::Interrupted })
+    writer.exit(followed, &mut interrupts).await
 }
 
 /// Prints what occurs until the end of the process or of the time, the end of the output, or a signal, and ends the session.

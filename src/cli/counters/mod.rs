@@ -46,9 +46,7 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
     let stdout = StdoutWriter::start()?;
     let printer = Printer::new(arguments.format(), file, &stdout, selection);
     let printed = print_all(monitor, printer, &process, &arguments, &mut interrupts).await;
-    let is_written = stdout.finish(&mut interrupts, matches!(printed, Ok(Exit::Interrupted))).await;
-    let exit = printed?;
-    Ok(if is_written? { exit } else { Exit::Interrupted })
+    stdout.exit(printed, &mut interrupts).await
 }
 
 /// Prints values until the end of the process or of the time, the end of the output, or a signal, and ends the session.

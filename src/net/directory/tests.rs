@@ -83,7 +83,7 @@ async fn search_for_a_name_keeps_nothing_of_ended_processes() {
     for pid in 1..=5 {
         fake_proc.add(&fake(pid));
         serve(&fake_proc, pid, Some("9.0.7"), true);
-        assert!(matches!(directory.resolve("nobody", TIMEOUT).await, Err(TargetError::NoName(_))));
+        assert!(matches!(directory.resolve("missing", TIMEOUT).await, Err(TargetError::NoName(_))));
         assert_eq!((directory.inquiries.len(), directory.clients.known.lock().unwrap().len()), (1, 1), "{pid}");
         fake_proc.remove(pid);
         std::fs::remove_file(fake_proc.usual_address(pid)).unwrap();
