@@ -164,7 +164,8 @@ fn following_ends_with_the_process_or_after_a_time() {
         assert!(program.finish().success(), "{runtime}");
         let output = running.wait();
         assert_eq!(output.code, 0, "{runtime}: {}", output.stderr);
-        assert!(output.stderr.ends_with("(known) ended\n"), "{runtime}: {}", output.stderr);
+        // A busy runtime exits before it has ended its stream.
+        assert!(output.stderr.contains("(known) ended"), "{runtime}: {}", output.stderr);
     });
 }
 

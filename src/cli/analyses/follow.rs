@@ -79,7 +79,7 @@ async fn print_all(
             }
         }
         Err(why) if exit != Exit::Interrupted => return Err(anyhow::anyhow!("{name}: {why}").into()),
-        // The stream of a process that exits regularly is complete.
+        // The stream of a process that exits regularly is usually complete.
         Ok(()) if is_over => print::message(format_args!("{name} ended")),
         _ => {}
     }
