@@ -162,8 +162,9 @@ impl Exceptions {
     }
 
     /// Returns the exceptions after the first `seen`, without their stacks, each with its number.
-    pub(super) fn after(&self, seen: u64) -> impl Iterator<Item = (u64, Option<Occurrence>)> {
-        self.recent.after(seen).map(|(number, thrown)| (number, Some(Occurrence::Exception(thrown.exception.clone()))))
+    pub(super) fn after(&self, seen: u64, symbols: Option<&Symbols>) -> impl Iterator<Item = (u64, Option<Occurrence>)> {
+        let exception = move |thrown: &Thrown| symbols.map_or_else(|| thrown.exception.clone(), |symbols| thrown.snapshot(symbols));
+        self.recent.after(seen).map(move |(number, thrown)| (number, Some(Occurrence::Exception(exception(thrown)))))
     }
 
     /// Returns the exceptions so far.

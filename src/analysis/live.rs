@@ -158,7 +158,9 @@ impl Live {
         let from = *seen;
         match kind {
             OccurrenceKind::Collections => NewOccurrences::take(seen, self.gc.after(from, is_over)),
-            OccurrenceKind::Exceptions => NewOccurrences::take(seen, self.exceptions.after(from)),
+            OccurrenceKind::Exceptions { with_stacks } => {
+                NewOccurrences::take(seen, self.exceptions.after(from, with_stacks.then_some(&self.symbols)))
+            }
             OccurrenceKind::Activities => NewOccurrences::take(seen, self.activities.after(from)),
             OccurrenceKind::Messages => NewOccurrences::take(seen, self.logs.after(from)),
             OccurrenceKind::Events => NewOccurrences::take(seen, self.recent.iter().flat_map(|recent| recent.after(from))),

@@ -12,7 +12,10 @@ pub enum OccurrenceKind {
     /// Garbage collections that have ended.
     Collections,
     /// Exceptions that were thrown.
-    Exceptions,
+    Exceptions {
+        /// Whether to look up the methods of their stacks.
+        with_stacks: bool,
+    },
     /// Requests and other activities that have ended.
     Activities,
     /// Log messages.
@@ -26,7 +29,7 @@ pub enum OccurrenceKind {
 pub enum Occurrence {
     /// A garbage collection.
     Collection(Collection),
-    /// An exception, without its stack.
+    /// An exception.
     Exception(ThrownException),
     /// A request or another activity.
     Activity(FinishedActivity),

@@ -113,7 +113,7 @@ fn run() -> Result<Exit, Failure> {
             interrupt::until_signal("interrupted", stacks::run(host, &arguments)).await
         }),
         Command::Gc(arguments) => analyze(Request::followable(Analysis::Gc, OccurrenceKind::Collections, &arguments)),
-        Command::Exceptions(arguments) => analyze(Request::followable(Analysis::Exceptions, OccurrenceKind::Exceptions, &arguments)),
+        Command::Exceptions(arguments) => analyze(Request::exceptions(&arguments)),
         Command::Allocations(arguments) => analyze(Request::new(Analysis::Allocations, &arguments)),
         Command::Contention(arguments) => analyze(Request::new(Analysis::Contention, &arguments)),
         Command::Jit(arguments) => analyze(Request::new(Analysis::Jit, &arguments)),

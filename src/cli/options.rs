@@ -6,7 +6,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory};
 
 use super::args::perfetto::Perfetto;
-use super::args::{Arguments, Command, EventList, Followable, Logs, Profiler, Salvage, Switch, recording};
+use super::args::{Arguments, Command, EventList, Exceptions, Followable, Logs, Profiler, Salvage, Switch, recording};
 use super::exit::Failure;
 use crate::ipc::CommandCode;
 use crate::net::Access;
@@ -40,7 +40,7 @@ impl Subject {
             | Command::Contention(analyze)
             | Command::Jit(analyze)
             | Command::Gc(Followable { analyze, .. })
-            | Command::Exceptions(Followable { analyze, .. })
+            | Command::Exceptions(Exceptions { followable: Followable { analyze, .. }, .. })
             | Command::Http(Followable { analyze, .. })
             | Command::Logs(Logs { followable: Followable { analyze, .. }, .. })
             | Command::Events(EventList { followable: Followable { analyze, .. }, .. }) => {

@@ -1,10 +1,12 @@
 //! Follows what occurs in a process: events are analyzed as they arrive, and not stored.
 
+use std::pin::pin;
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::decoded_stream::DecodedStream;
+use super::names::request_names;
 use super::{StartError, Unfinished};
 use crate::analysis::Live;
 use crate::ipc::SessionConfig;
@@ -14,12 +16,19 @@ use crate::nettrace::DecodeError;
 /// Events that are held back for sorting by time are delivered if nothing more arrives within this time.
 const SETTLE: Duration = Duration::from_millis(100);
 
+/// Pauses between requests for names, each of which costs the process a rundown. Precompiled methods are only in it once they have been used.
+const NAME_REQUEST_PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_secs(5), Duration::from_secs(30)];
+
 /// A running session whose events are analyzed as they arrive. Dropping it closes the connection; [`stop`](Self::stop) is preferred.
 #[derive(Debug)]
 pub struct Follower {
     events: DecodedStream<Live>,
     /// Whether events may be held back.
     may_hold: bool,
+    client: Client,
+    /// Number of requests for names so far, and the earliest time of the next one.
+    name_requests: usize,
+    next_request: Instant,
 }
 
 impl Follower {
@@ -28,7 +37,34 @@ impl Follower {
     /// # Errors
     /// If the runtime does not open it.
     pub async fn start(client: Client, config: &SessionConfig, live: Live) -> Result<Self, StartError> {
-        Ok(Self { events: DecodedStream::open(client, config, live).await?, may_hold: false })
+        let events = DecodedStream::open(client.clone(), config, live).await?;
+        Ok(Self { events, may_hold: false, client, name_requests: 0, next_request: Instant::now() })
+    }
+
+    /// Requests the names of the methods that are already compiled, unless it was done too often. Events that arrive in the meantime are analyzed.
+    ///
+    /// # Errors
+    /// If the runtime sends no names, or the stream cannot be decoded.
+    pub async fn find_names(&mut self) -> Result<(), String> {
+        let now = Instant::now();
+        if self.name_requests > NAME_REQUEST_PAUSES.len() || self.next_request > now {
+            return Ok(());
+        }
+        self.next_request = now + NAME_REQUEST_PAUSES.get(self.name_requests).copied().unwrap_or_default();
+        self.name_requests += 1;
+        let mut names = pin!(request_names(self.client.clone()));
+        loop {
+            tokio::select! {
+                found = &mut names => {
+                    self.events.sink.add_symbols(&found?);
+                    return Ok(());
+                }
+                read = self.events.read(), if !self.events.ended => {
+                    self.may_hold = true;
+                    read.map_err(|error| error.to_string())?;
+                }
+            }
+        }
     }
 
     /// Waits until events have arrived. Returns whether more can follow. Cancel safe: no event is lost if the future is dropped.

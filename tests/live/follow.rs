@@ -34,6 +34,25 @@ fn parsed(lines: &[String]) -> Vec<Value> {
 }
 
 #[test]
+fn exceptions_are_followed_with_their_stacks() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let pid = program.pid().to_string();
+        let [objects, text, without] = [&["--stacks", "--json"][..], &["--stacks"], &["--json"]]
+            .map(|more| follow(&[&["exceptions", &pid, "--follow"], more].concat()));
+        // The method that throws is compiled after the start, the one that calls it was compiled before.
+        program.carry_out("throw 2");
+        for thrown in parsed(&lines(&objects, 2, runtime)) {
+            assert_eq!(thrown["frames"], serde_json::json!(["Known.Throw", "Known.Main"]), "{runtime}: {thrown}");
+        }
+        let lines = [lines(&text, 6, runtime), lines(&without, 2, runtime)];
+        assert_eq!(lines[0][1..3], ["    at Known.Throw", "    at Known.Main"], "{runtime}: {lines:#?}");
+        assert!(parsed(&lines[1]).iter().all(|thrown| thrown["frames"].is_null()), "{runtime}: {lines:#?}");
+        assert!([objects, text, without].map(|running| running.interrupt().code) == [130; 3] && program.answers(), "{runtime}");
+    });
+}
+
+#[test]
 fn collections_and_exceptions_appear_as_they_occur() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();

@@ -24,12 +24,12 @@ fn each_exception_is_returned_once_and_those_missed_are_counted() {
     (0..70).for_each(|number| throw(&mut script, number * MS, "A", &format!("number {number}"), 0));
     let live = script.play();
     let mut seen = 0;
-    let new = live.occurrences(OccurrenceKind::Exceptions, &mut seen, false);
+    let new = live.occurrences(OccurrenceKind::Exceptions { with_stacks: false }, &mut seen, false);
     assert_eq!((new.missed, new.occurrences.len(), seen), (6, 64, 70));
     assert_eq!((&*names(&new)[0], &*names(&new)[63]), ("number 6", "number 69"));
-    assert_eq!(live.occurrences(OccurrenceKind::Exceptions, &mut seen, true), NewOccurrences::default());
+    assert_eq!(live.occurrences(OccurrenceKind::Exceptions { with_stacks: false }, &mut seen, true), NewOccurrences::default());
     seen = 68;
-    assert_eq!(names(&live.occurrences(OccurrenceKind::Exceptions, &mut seen, false)), ["number 68", "number 69"]);
+    assert_eq!(names(&live.occurrences(OccurrenceKind::Exceptions { with_stacks: false }, &mut seen, false)), ["number 68", "number 69"]);
 }
 
 /// The heap sizes and the end of the pause follow the end of a collection.

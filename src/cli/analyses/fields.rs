@@ -23,6 +23,8 @@ pub(in crate::cli) enum Value {
     #[serde(serialize_with = "texts")]
     Texts(Vec<(SafeText, SafeText)>),
     Counts(Counts),
+    /// The frames of a stack.
+    Frames(Vec<SafeText>),
     /// Nested rows, such as the call sites of an allocated type.
     Rows(Vec<Fields>),
     Missing,
@@ -44,6 +46,7 @@ impl Value {
             Self::Counts(Counts(counts)) => {
                 counts.iter().map(|(name, count)| format!("{name} ×{}", Count(*count))).collect::<Vec<_>>().join(", ")
             }
+            Self::Frames(frames) => frames.iter().map(ToString::to_string).collect::<Vec<_>>().join(" < "),
             // Method and bytes of the two largest call sites.
             Self::Rows(rows) => {
                 let row = |row: &Fields| row.0.iter().take(2).map(|(_, value)| value.shown()).collect::<Vec<_>>().join(" ");

@@ -71,7 +71,7 @@ async fn print_all(
     match ending {
         Err(Unfinished::Closed) => {
             print::message(format_args!("{name} ended, or closed the session"));
-            if output.kind == OccurrenceKind::Exceptions {
+            if matches!(output.kind, OccurrenceKind::Exceptions { .. }) {
                 // Seen with .NET 3.1, 8, 9 and 10.
                 print::message(
                     "an unhandled exception is not shown: the runtime aborts before it sends it, but writes it to standard error",
@@ -88,20 +88,32 @@ async fn print_all(
 
 /// Prints what occurs until the stream ends. While the output is not read, it is counted.
 async fn print_new(follower: &mut Follower, output: &mut Output<'_>) -> anyhow::Result<()> {
-    let mut is_behind = false;
+    if output.has_stacks() {
+        // The process may end with the first exception.
+        find_names(follower).await;
+    }
     loop {
+        if output.lacks_names(follower.live()) {
+            find_names(follower).await;
+        }
+        let is_behind = !output.writer.has_room();
+        if !is_behind {
+            output.print(follower.live(), false)?;
+        }
+        // Otherwise, neither a signal nor the end of the time is noticed while more data has arrived whenever this is printed.
+        yield_now().await;
         tokio::select! {
             more = follower.next() => if !more.context("cannot decode the event stream")? {
                 return Ok(());
             },
             () = output.writer.room(), if is_behind => {}
         }
-        is_behind = !output.writer.has_room();
-        if !is_behind {
-            output.print(follower.live(), false)?;
-        }
-        // Otherwise, neither a signal nor the end of the time is noticed while more data has arrived whenever this is printed.
-        yield_now().await;
+    }
+}
+
+async fn find_names(follower: &mut Follower) {
+    if let Err(why) = follower.find_names().await {
+        print::message(format_args!("some methods have no names: {why}"));
     }
 }
 
@@ -120,6 +132,17 @@ struct Output<'a> {
 }
 
 impl Output<'_> {
+    fn has_stacks(&self) -> bool {
+        self.kind == OccurrenceKind::Exceptions { with_stacks: true }
+    }
+
+    /// Whether a stack to be printed contains methods without a name.
+    fn lacks_names(&self, live: &Live) -> bool {
+        let is_unnamed = |frame: &String| frame.starts_with("0x");
+        let lacks = |occurrence: &Occurrence| matches!(occurrence, Occurrence::Exception(thrown) if thrown.frames.iter().any(is_unnamed));
+        self.has_stacks() && live.occurrences(self.kind, &mut self.seen.clone(), false).occurrences.iter().any(lacks)
+    }
+
     /// Prints what has occurred since the last call.
     fn print(&mut self, live: &Live, is_over: bool) -> anyhow::Result<()> {
         let new = live.occurrences(self.kind, &mut self.seen, is_over);
@@ -161,6 +184,7 @@ fn text(time: Timestamp, occurrence: &Occurrence) -> String {
             format!("gen{generation} {kind:<10}  pause {pause:>8}  {} → {}  {reason}", bytes(*heap_before), bytes(*heap_after))
         }
         Occurrence::Exception(thrown) => {
+            details = thrown.frames.iter().map(|frame| format!("at {frame}\n")).collect();
             let again = if thrown.rethrown { " (rethrown)" } else { "" };
             format!("thread {}  {}{again}: {}", thrown.thread.thread, thrown.type_name, thrown.message)
         }

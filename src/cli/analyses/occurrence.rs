@@ -16,6 +16,7 @@ pub(super) fn fields(occurrence: &Occurrence) -> Vec<Field> {
             ("message", Value::text(&thrown.message)),
             ("hresult", Value::text(&format!("{:#010x}", thrown.hresult))),
             ("rethrown", Value::Flag(thrown.rethrown)),
+            ("frames", frames(&thrown.frames)),
         ],
         Occurrence::Activity(finished) => vec![
             ("at_ns", at(finished.end)),
@@ -42,6 +43,10 @@ pub(super) fn fields(occurrence: &Occurrence) -> Vec<Field> {
 fn failed(layer: Layer, outcome: Outcome) -> Value {
     let is_request = !layer.direction().is_empty();
     if is_request && outcome == Outcome::Unknown { Value::Missing } else { Value::Flag(layer.is_failure(outcome)) }
+}
+
+fn frames(frames: &[String]) -> Value {
+    if frames.is_empty() { Value::Missing } else { Value::Frames(frames.iter().map(|frame| SafeText::new(frame)).collect()) }
 }
 
 fn at(at: i64) -> Value {

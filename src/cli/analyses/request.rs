@@ -7,6 +7,9 @@ use crate::cli::exit::Failure;
 use crate::clr::{LOGGING_PROVIDER, SelectError, select};
 use crate::ipc::{Rundown, SessionConfig};
 
+/// The events that name the methods compiled while exceptions are followed. A lower level has none since .NET 5 (seen on 8, 9 and 10).
+const COMPILED_METHODS: &str = "Microsoft-Windows-DotNETRuntime:loader+jit+ngen:verbose";
+
 /// An analysis with its options.
 pub(in crate::cli) struct Request<'a> {
     pub(super) analysis: Analysis,
@@ -34,6 +37,11 @@ impl<'a> Request<'a> {
 
     pub(in crate::cli) fn followable(analysis: Analysis, kind: OccurrenceKind, arguments: &'a args::Followable) -> Self {
         Self { follow: arguments.follow.then_some(kind), ..Self::new(analysis, &arguments.analyze) }
+    }
+
+    pub(in crate::cli) fn exceptions(arguments: &'a args::Exceptions) -> Self {
+        let kind = OccurrenceKind::Exceptions { with_stacks: arguments.stacks };
+        Self::followable(Analysis::Exceptions, kind, &arguments.followable)
     }
 
     pub(in crate::cli) fn logs(arguments: &'a args::Logs) -> Self {
@@ -70,14 +78,19 @@ impl<'a> Request<'a> {
         let selected = match (self.selection, self.analysis) {
             (Some(args::Selection { profile, provider, clr_events }), _) => select(profile, provider, clr_events.as_deref())?,
             (None, Analysis::Logs) => select(&NONE, &[log_provider(self.level.unwrap_or(LogLevel::Info), &self.logs.categories)], None)?,
+            (None, Analysis::Exceptions) if self.with_stacks() => select(&["exceptions"], &[COMPILED_METHODS], None)?,
             (None, analysis) => select(&[analysis.profile()], &NONE, None)?,
         };
         let mut config = selected.config;
         if self.follow.is_some() || self.analysis == Analysis::Logs {
-            // Stacks are not shown.
-            (config.stacks, config.rundown) = (false, Rundown::None);
+            (config.stacks, config.rundown) = (self.with_stacks(), Rundown::None);
         }
         Ok(config)
+    }
+
+    /// Whether the stack of each occurrence is shown.
+    pub(super) fn with_stacks(&self) -> bool {
+        self.follow == Some(OccurrenceKind::Exceptions { with_stacks: true })
     }
 
     /// Applies the filters.

@@ -125,6 +125,16 @@ pub(in crate::cli) struct Followable {
 }
 
 #[derive(Debug, Args)]
+pub(in crate::cli) struct Exceptions {
+    #[command(flatten)]
+    pub(in crate::cli) followable: Followable,
+    /// With --follow, also show the stack of each. To name the methods, the runtime lists all that are compiled, which costs the process some CPU time
+    // As for the filter of events.
+    #[arg(long, requires = "follow", conflicts_with_all = ["range", "count"])]
+    pub(in crate::cli) stacks: bool,
+}
+
+#[derive(Debug, Args)]
 pub(in crate::cli) struct Logs {
     #[command(flatten)]
     pub(in crate::cli) followable: Followable,
