@@ -31,6 +31,11 @@ fn counted<'a>(_: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a>
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let jit = &look.analysis.snapshot.jit;
+    if jit.bodies == 0
+        && let Some(counters) = look.counters()
+    {
+        return live::below(look, &LIVE, Some(counters), look.missing(Source::Compilation));
+    }
     let slowest = jit.time.as_ref().map(|time| time.slowest.as_slice()).unwrap_or_default();
     let methods: Vec<&SlowMethod> = slowest.iter().collect();
 
