@@ -53,6 +53,16 @@ fn exceptions_are_followed_with_their_stacks() {
 }
 
 #[test]
+fn missing_stacks_of_native_aot_are_explained() {
+    let Some(aot) = runtimes::native_aot() else { return };
+    let program = aot.any().start();
+    let running = follow(&["exceptions", &program.pid().to_string(), "--follow", "--stacks", "--json"]);
+    let thrown = parsed(&lines(&running, 1, &aot));
+    assert!(thrown[0]["frames"].is_null() && running.stderr().contains("sends no stacks"), "{thrown:?} {}", running.stderr());
+    assert_eq!(running.interrupt().code, 130);
+}
+
+#[test]
 fn collections_and_exceptions_appear_as_they_occur() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();

@@ -33,7 +33,11 @@ pub(super) async fn follow(host: &Host, request: &Request<'_>, kind: OccurrenceK
     let name = display_name(&process);
     print::message(format_args!("following {name}; press Ctrl-C to stop"));
     let writer = StdoutWriter::start()?;
-    let output = Output { kind, is_json: request.arguments.output.json, seen: 0, writer: &writer };
+    if request.with_stacks() && process.native_aot {
+        print::message("a NativeAOT program does not name its methods; one of .NET 8 sends no stacks either");
+    }
+    let requests_names = request.with_stacks() && !process.native_aot;
+    let output = Output { kind, requests_names, is_json: request.arguments.output.json, seen: 0, writer: &writer };
     let duration = request.arguments.duration.unwrap_or(Duration::MAX);
     let followed = print_all(follower, output, duration, &name, &mut interrupts).await;
     writer.exit(followed, &mut interrupts).await
@@ -88,7 +92,7 @@ async fn print_all(
 
 /// Prints what occurs until the stream ends. While the output is not read, it is counted.
 async fn print_new(follower: &mut Follower, output: &mut Output<'_>) -> anyhow::Result<()> {
-    if output.has_stacks() {
+    if output.requests_names {
         // The process may end with the first exception.
         find_names(follower).await;
     }
@@ -125,6 +129,8 @@ fn start(live: &Live) -> Option<i128> {
 
 struct Output<'a> {
     kind: OccurrenceKind,
+    /// Whether the names of the methods in stacks are requested.
+    requests_names: bool,
     is_json: bool,
     /// Number of occurrences printed or skipped.
     seen: u64,
@@ -132,15 +138,11 @@ struct Output<'a> {
 }
 
 impl Output<'_> {
-    fn has_stacks(&self) -> bool {
-        self.kind == OccurrenceKind::Exceptions { with_stacks: true }
-    }
-
     /// Whether a stack to be printed contains methods without a name.
     fn lacks_names(&self, live: &Live) -> bool {
         let is_unnamed = |frame: &String| frame.starts_with("0x");
         let lacks = |occurrence: &Occurrence| matches!(occurrence, Occurrence::Exception(thrown) if thrown.frames.iter().any(is_unnamed));
-        self.has_stacks() && live.occurrences(self.kind, &mut self.seen.clone(), false).occurrences.iter().any(lacks)
+        self.requests_names && live.occurrences(self.kind, &mut self.seen.clone(), false).occurrences.iter().any(lacks)
     }
 
     /// Prints what has occurred since the last call.
