@@ -23,6 +23,18 @@ pub(super) enum Exit {
 }
 
 impl Exit {
+    pub(super) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::NoTarget => 3,
+            Self::Denied => 4,
+            Self::Interrupted => 130,
+            Self::Child(code) => code,
+        }
+    }
+
     /// The exit code of an operation that failed, possibly because the user lacks a permission.
     pub(super) fn of_error(is_denied: bool) -> Self {
         if is_denied { Self::Denied } else { Self::Failed }
@@ -31,15 +43,7 @@ impl Exit {
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Done => 0,
-            Exit::Failed => 1,
-            Exit::Usage => 2,
-            Exit::NoTarget => 3,
-            Exit::Denied => 4,
-            Exit::Interrupted => 130,
-            Exit::Child(code) => code,
-        })
+        Self::from(exit.code())
     }
 }
 

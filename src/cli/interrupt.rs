@@ -107,6 +107,15 @@ pub(super) async fn until_signal<T>(what: &'static str, action: impl Future<Outp
     }
 }
 
+/// Waits for a signal and exits. For a command that has ended but for its output.
+pub(super) async fn exit_on_signal() {
+    if let Ok(mut interrupts) = Interrupts::new() {
+        interrupts.next().await;
+        before_exit().await;
+        std::process::exit(Exit::Interrupted.code().into());
+    }
+}
+
 /// Returns the error of a command that a signal ended.
 pub(super) fn interrupted(what: &'static str) -> Failure {
     Failure::new(Exit::Interrupted, anyhow::anyhow!(what))

@@ -7,8 +7,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde::Serialize;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 use unicode_width::UnicodeWidthChar;
 
+use super::interrupt;
 use crate::analysis::MethodTime;
 use crate::model::{SafeText, Stopwatch, escape_json, safe};
 use crate::tui::write_stderr;
@@ -94,8 +97,12 @@ fn plain(text: &[u8], written: io::Result<()>) -> anyhow::Result<()> {
 
 /// Prints unsanitized output. Returns whether the output is still open: a reader that closes the pipe early (`| head`) is not an error.
 pub(super) fn bytes(bytes: &[u8]) -> anyhow::Result<bool> {
+    // A pipe that is not read holds up the thread, which then does not notice a signal.
+    let waiting = Handle::try_current().ok().map(|runtime| runtime.spawn(interrupt::exit_on_signal()));
     let mut out = io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
+    let written = out.write_all(bytes).and_then(|()| out.flush());
+    waiting.inspect(JoinHandle::abort);
+    match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
         result => result.context("cannot write to stdout").map(|()| true),
     }

@@ -1,5 +1,6 @@
 //! `--follow`: what occurs in a process appears while it runs, one line each.
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -60,6 +61,25 @@ fn missing_stacks_of_native_aot_are_explained() {
     let thrown = parsed(&lines(&running, 1, &aot));
     assert!(thrown[0]["frames"].is_null() && running.stderr().contains("sends no stacks"), "{thrown:?} {}", running.stderr());
     assert_eq!(running.interrupt().code, 130);
+}
+
+#[test]
+fn result_that_is_not_read_does_not_outlive_a_signal() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let (_reader, mut writer) = std::io::pipe().unwrap();
+        // The rest of the pipe's 64 KiB is too small for the result.
+        writer.write_all(&[b' '; 60 << 10]).unwrap();
+        let arguments = ["gc", &*program.pid().to_string(), "--json", "-n", "100", "--duration", "3s"];
+        let mut running = Invocation::new(arguments).stdout(writer).start();
+        std::thread::sleep(Duration::from_secs(1));
+        program.carry_out("collect 60 2");
+        std::thread::sleep(Duration::from_secs(5));
+        assert!(running.is_alive(), "{runtime}: {}", running.stderr());
+        running.signal(Signal::TERM);
+        assert_eq!(running.wait().code, 130, "{runtime}");
+        assert!(program.answers(), "{runtime}");
+    });
 }
 
 #[test]
