@@ -115,6 +115,16 @@ impl Trigger {
         Ok(trigger)
     }
 
+    /// Returns an event that is the load of the last of this many assemblies.
+    pub fn assembly_loads(count: u32) -> Self {
+        Self {
+            provider: RUNTIME_PROVIDER.to_owned(),
+            event: EventSelector::Name("AssemblyLoad".to_owned()),
+            condition: Condition::Always,
+            repetition: Repetition { count, within: None },
+        }
+    }
+
     /// Returns the provider of the event.
     pub fn provider(&self) -> &str {
         &self.provider

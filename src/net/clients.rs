@@ -29,7 +29,7 @@ pub struct Clients {
     sources: Arc<Sources>,
     access: Access,
     /// The port that we serve. It stays open as long as a client may use it.
-    port: Arc<Mutex<Option<Port>>>,
+    port: Arc<Mutex<Option<Arc<Port>>>>,
 }
 
 impl Clients {
@@ -60,7 +60,7 @@ impl Clients {
         Arc::clone(self.support.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default())
     }
 
-    pub(super) fn port(&self) -> MutexGuard<'_, Option<Port>> {
+    pub(super) fn port(&self) -> MutexGuard<'_, Option<Arc<Port>>> {
         self.port.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -81,7 +81,7 @@ impl Clients {
         if let Some(port) = &*port {
             return Err(PortError::AlreadyServing(port.path().to_owned()));
         }
-        *port = Some(Port::serve(path, &self.sources)?);
+        *port = Some(Arc::new(Port::serve(path, &self.sources)?));
         Ok(())
     }
 

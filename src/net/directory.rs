@@ -81,13 +81,13 @@ impl Directory {
     }
 
     /// Also lists the processes that connect to this port, and uses the port for them. At most one port is served: another is dropped.
-    pub fn serve(&mut self, port: Port) {
-        self.clients.port().get_or_insert(port);
+    pub fn serve(&mut self, port: impl Into<Arc<Port>>) {
+        self.clients.port().get_or_insert_with(|| port.into());
     }
 
     /// Notifies when runtimes connect to the port or leave it; `None` without a port.
     pub fn changes(&self) -> Option<watch::Receiver<()>> {
-        self.clients.port().as_ref().map(Port::changes)
+        self.clients.port().as_ref().map(|port| port.changes())
     }
 
     /// Returns the clients for the listed processes.
@@ -141,11 +141,25 @@ impl Directory {
             self.await_replies(NAMES_TIMEOUT.min(patience), None).await;
             rows.iter_mut().for_each(|row| self.publish(row));
         }
-        let mut row = self.select(text, &rows).await?;
+        let row = self.select(text, &rows).await?;
+        Ok(self.described(row, patience).await)
+    }
+
+    /// Finds a process that is connected to the port. Requests its ProcessInfo and waits at most `patience` for the reply.
+    ///
+    /// # Errors
+    /// [`TargetError`], if it is no longer connected.
+    pub async fn connected(&mut self, key: ProcessKey, patience: Duration) -> Result<Process, TargetError> {
+        let rows = self.scan().map_err(TargetError::List)?;
+        let row = rows.into_iter().find(|row| row.key == key && row.on_port).ok_or(TargetError::Disconnected(key.pid))?;
+        Ok(self.described(row, patience).await)
+    }
+
+    async fn described(&mut self, mut row: Process, patience: Duration) -> Process {
         self.query(std::slice::from_ref(&row));
         self.await_replies(patience, Some(row.key)).await;
         self.publish(&mut row);
-        Ok(row)
+        row
     }
 
     /// Selects the matching row, or the process that listens at a path that no row has.

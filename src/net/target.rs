@@ -41,6 +41,9 @@ pub enum TargetError {
     /// The path is that of something else, such as a recorded file.
     #[error("{} is not a socket: `dn-top ps` lists processes, and `dn-top open FILE` and `dn-top stats FILE` read a recorded file", SafeText::from_path(.0))]
     NotASocket(PathBuf),
+    /// The process was connected to our port, and no longer is.
+    #[error("process {0} connected to the diagnostic port, and closed the connection before it was used")]
+    Disconnected(u32),
     /// Whether the path exists cannot be determined.
     #[error("the socket {} cannot be inspected: {reason}", SafeText::from_path(.path))]
     Hidden {

@@ -2,7 +2,7 @@
 
 mod event;
 
-use std::future::{pending, poll_fn};
+use std::future::{pending, poll_fn, ready};
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use thiserror::Error;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, sleep, sleep_until};
 
+pub(super) use self::event::occurrence;
 use super::blocking::start_blocking;
 use super::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection, StartError};
 use crate::analysis::{CounterKind, CounterSnapshot};
@@ -85,7 +86,7 @@ async fn meet(
             Ok(format!("{condition} is true: {value}"))
         }
         Condition::Event(trigger) => {
-            let fields = event::occurrence(client, trigger).await?;
+            let fields = occurrence(client, trigger, ready(Ok(()))).await?;
             let verb = if trigger.repetition().count == 1 { "occurred" } else { "is true; the last event" };
             Ok(format!("{condition} {verb}: {fields}"))
         }

@@ -198,7 +198,7 @@ impl Launch {
         let others = Arc::new(AtomicUsize::new(0));
         let (connected, runtime) = oneshot::channel();
         let without_port = no_port::find(Sources::machine(), pid, begun);
-        let serving = resume_others(port, Recorded::Process(pid), without_port, connected, Arc::clone(&others));
+        let serving = resume_others(Arc::new(port), Recorded::Process(pid), without_port, connected, Arc::clone(&others));
         let connecting = tokio::spawn(async move {
             // Dropped after the port, which the other process then serves.
             let _resumer = resumer;

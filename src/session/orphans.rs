@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 use std::pin::pin;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::process::ChildStdin;
@@ -68,7 +69,7 @@ async fn serve(path: &Path) -> Result<(), PortError> {
     let sources = Sources::machine();
     let port = take_over(path, &sources).await?;
     let (none, _) = oneshot::channel();
-    let mut resuming = pin!(resume_others(port, Recorded::None, std::future::pending(), none, Default::default()));
+    let mut resuming = pin!(resume_others(Arc::new(port), Recorded::None, std::future::pending(), none, Default::default()));
     for check in 0_u32.. {
         tokio::select! {
             () = &mut resuming => break,

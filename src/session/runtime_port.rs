@@ -1,7 +1,8 @@
 //! A diagnostic port on which a runtime is awaited, which may be suspended at startup.
 
 use std::future::pending;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -15,7 +16,7 @@ use crate::net::stream::port_name;
 /// connections.
 #[derive(Debug)]
 pub struct RuntimePort {
-    path: PathBuf,
+    port: Arc<Port>,
     first: oneshot::Receiver<Launched>,
     serving: JoinHandle<()>,
 }
@@ -26,16 +27,20 @@ impl RuntimePort {
     /// # Errors
     /// [`PortError`].
     pub fn serve(path: &Path, sources: &Sources) -> Result<Self, PortError> {
-        let port = Port::serve(path, sources)?;
+        let port = Arc::new(Port::serve(path, sources)?);
         let (connected, first) = oneshot::channel();
-        let path = port.path().to_owned();
-        let serving = tokio::spawn(resume_others(port, Recorded::First, pending(), connected, Default::default()));
-        Ok(Self { path, first, serving })
+        let serving = tokio::spawn(resume_others(Arc::clone(&port), Recorded::First, pending(), connected, Default::default()));
+        Ok(Self { port, first, serving })
     }
 
     /// The absolute address at which the port is served, in the form of `DOTNET_DiagnosticPorts`.
     pub fn name(&self) -> &Path {
-        port_name(&self.path)
+        port_name(self.port.path())
+    }
+
+    /// The port, for a list of processes.
+    pub fn port(&self) -> Arc<Port> {
+        Arc::clone(&self.port)
     }
 
     /// Waits for the first runtime; forever if it was returned before. It remains connected as long as this port is served.
@@ -44,6 +49,13 @@ impl RuntimePort {
             Ok(launched) => launched,
             Err(_) => pending().await,
         }
+    }
+
+    /// Removes the socket and waits until this is done.
+    pub async fn close(mut self) {
+        self.serving.abort();
+        // It was aborted.
+        let _ = (&mut self.serving).await;
     }
 }
 

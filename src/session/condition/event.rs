@@ -9,8 +9,10 @@ use crate::analysis::EventTrigger;
 use crate::clr::{Trigger, select};
 use crate::ipc::Rundown;
 use crate::model::SafeText;
+use crate::net::ExchangeError;
 use crate::net::client::Client;
 use crate::nettrace::{Event, Metadata, Sink, TraceHeader};
+use crate::session::StartError;
 use crate::session::listener::Listener;
 use crate::session::trace_session::StopLimit;
 
@@ -38,13 +40,19 @@ impl Sink for Notifier {
     }
 }
 
-/// Waits until the event occurs, and returns its fields. Runtimes send buffered events every tenth of a second.
-pub(super) async fn occurrence(client: Client, trigger: &Trigger) -> Result<SafeText, ConditionError> {
+/// Waits until the event occurs, once `begun` is done with the session open, and returns its fields. Runtimes send buffered events every tenth of a
+/// second.
+pub(in crate::session) async fn occurrence(
+    client: Client,
+    trigger: &Trigger,
+    begun: impl Future<Output = Result<(), ExchangeError>>,
+) -> Result<SafeText, ConditionError> {
     let mut config = select(&[""; 0], &[trigger.provider_spec()], None)?.config;
     (config.stacks, config.rundown) = (false, Rundown::None);
     let occurred = Arc::new(Notify::new());
     let notifier = Notifier { trigger: EventTrigger::new(Some(trigger.clone())), occurred: occurred.clone() };
     let mut listener = Listener::start(client, &config, notifier, u64::MAX).await?;
+    begun.await.map_err(StartError::from)?;
     tokio::select! {
         () = occurred.notified() => {}
         () = listener.ended() => {}

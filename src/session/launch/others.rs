@@ -49,7 +49,7 @@ pub(in crate::session) enum Recorded {
 
 /// Sends the runtime to record to `connected`, and resumes all others.
 pub(in crate::session) async fn resume_others(
-    port: Port,
+    port: Arc<Port>,
     recorded: Recorded,
     without_port: impl Future<Output = Option<Launched>>,
     connected: oneshot::Sender<Launched>,
