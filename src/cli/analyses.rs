@@ -261,7 +261,11 @@ pub(super) async fn run(host: &Host, request: &Request<'_>) -> Result<Exit, Fail
         (None, None) => {
             let config = request.config().map_err(Failure::usage)?;
             let (process, client) = connect_running(host, &arguments.source).await?;
-            let observation = Observation::start_into(client, &config, request.filtered(Live::default()));
+            let observation = async {
+                let observation = Observation::start_into(client, &config, request.filtered(Live::default())).await?;
+                host.resume_program().await?;
+                Ok(observation)
+            };
             let (observed, exit) = observe(&process, arguments.duration.unwrap_or(DEFAULT_DURATION), observation).await?;
             let complete = observed.is_complete();
             gap = analysis.native_aot_gap(&process);

@@ -162,8 +162,6 @@ pub(super) enum Command {
         output: Output,
     },
     /// Record a trace until the duration, the size, Ctrl-C or the exit of the target
-    #[command(after_help = "TARGET may also be PATH,listen: a diagnostic port is served at PATH, and the first program that starts with \
-                            DOTNET_DiagnosticPorts=PATH in its environment is recorded from its first instruction")]
     Trace(Trace),
     /// Start a program, record it from its first instruction, and exit with its exit code
     Run(Run),
@@ -288,7 +286,7 @@ pub(super) struct Output {
 
 #[derive(Debug, Args)]
 pub(super) struct Target {
-    /// A pid, the name of an entry assembly, or the path of a diagnostic socket (PATH or PATH,connect)
+    /// A pid, the name of an entry assembly, or the path of a diagnostic socket (PATH or PATH,connect); PATH,listen serves a port and waits for the first program that starts with DOTNET_DiagnosticPorts=PATH
     #[arg(value_name = "TARGET")]
     pub(super) target: String,
 }

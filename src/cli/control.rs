@@ -94,9 +94,12 @@ async fn change(
     command: impl FnOnce(&Process) -> Result<Command, Failure>,
     done: impl FnOnce(&Process) -> String,
 ) -> Result<Exit, Failure> {
-    let (process, client) = connect(host, target).await?;
+    let (mut process, client) = connect(host, target).await?;
     let command = command(&process)?;
     check_supported(&process, command.code())?;
+    if !command.code().may_be_sent_while_suspended() {
+        host.start_program(&mut process, &client).await?;
+    }
     client.run(&command).await.map_err(exchange_error)?;
     print::message(format_args!("{}: {}", display_name(&process), done(&process)));
     Ok(Exit::Done)

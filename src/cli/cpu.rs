@@ -15,7 +15,7 @@ use super::host::Host;
 use super::target::{connect_running, display_name};
 use super::{interrupt, print, when};
 use crate::clr::payload::SampleLosses;
-use crate::model::{Counted, CpuTime, Percent, Process, check_file_name};
+use crate::model::{Counted, CpuTime, Percent, Process, RunState, check_file_name};
 use crate::session::{CpuError, CpuProfile, CpuRequest, profile_cpu};
 
 /// Sampling time if neither a duration nor `--live` is given.
@@ -27,13 +27,14 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
     if let Some(file) = &arguments.file {
         check_file_name(file, "nettrace").map_err(Failure::usage)?;
     }
-    let (process, client) = connect_running(host, &arguments.target.target).await?;
-    when::wait(&process, &client, &arguments.when).await?;
+    let (mut process, client) = connect_running(host, &arguments.target.target).await?;
+    when::wait(host, &mut process, &client, &arguments.when).await?;
     let mut interrupts = interrupt::listen()?;
     let request = CpuRequest {
         frequency: arguments.frequency,
         duration: arguments.duration.or((!arguments.live).then_some(DEFAULT_DURATION)),
         has_method_names: !process.native_aot,
+        is_suspended: process.run_state == RunState::Suspended,
         file: arguments.file.clone(),
         name: process.name.to_string(),
         interval: arguments.live.then_some(LIVE_INTERVAL),
@@ -46,7 +47,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
             print::message("stopping: waiting for method names; press Ctrl-C again to skip them");
         }
     };
-    let profile = profile_cpu(client, request, stop, |time| live.show(time)).await.map_err(cpu_error)?;
+    let profile = profile_cpu(client, request, host.resume_program(), stop, |time| live.show(time)).await.map_err(cpu_error)?;
     let printed = live.finish(&mut interrupts, interrupted).await;
     let document = document(&process, &profile, arguments);
     if !matches!(printed, Ok(true)) {

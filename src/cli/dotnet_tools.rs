@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 use self::options::TOOLS;
+use super::awaited::port_path;
 use super::command_at;
 
 /// A command line of dn-top.
@@ -97,7 +98,7 @@ impl Line {
 
     /// Whether the target is a diagnostic port to serve.
     fn listens(&self) -> bool {
-        self.target.as_ref().is_some_and(|target| target.ends_with(",listen"))
+        self.target.as_deref().and_then(port_path).is_some()
     }
 
     /// Inserts the command of dn-top before its options.
@@ -107,10 +108,8 @@ impl Line {
 
     fn target_command(&mut self, command: &str) -> Result<(), String> {
         self.no_program(command)?;
-        if self.listens() && command != "trace" {
-            return Err("only `trace collect` waits for a program to connect; `dn-top --port PATH` serves a port in the dashboard, and PATH,connect \
-                        connects to one"
-                .to_owned());
+        if self.listens() && self.resume == Some(false) {
+            return Err("--resume-runtime:false is not supported with a port to listen on: the program would stay suspended".to_owned());
         }
         self.command(&[command]);
         let target = self.target.take();

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use super::host::Host;
-use super::target::{check_supported, connect, display_name, exchange_error, exit_code, find, target_path};
+use super::target::{check_supported, connect, display_name, exchange_error, exit_code, target_path};
 use super::{args, print, when};
 use crate::ipc::{CommandCode, DumpFlags, DumpRequest, PerfMapKind};
 use crate::model::{Bytes, Process, Usage, check_file_name, default_dump_path, reachable_path};
@@ -30,6 +30,7 @@ pub(super) async fn dump(host: &Host, arguments: &args::Dump) -> Result<Exit, Fa
     }
     let (mut process, client) = connect(host, &arguments.target.target).await?;
     check_supported(&process, CommandCode::GenerateCoreDump)?;
+    host.start_program(&mut process, &client).await?;
     let failure = |error: DumpError| {
         let exit = if let DumpError::Exchange { error, .. } = &error { exit_code(error) } else { Exit::Failed };
         Failure::new(exit, error)
@@ -37,9 +38,9 @@ pub(super) async fn dump(host: &Host, arguments: &args::Dump) -> Result<Exit, Fa
     let mut request = dump_request(host, &process, arguments)?;
     let mut checked = session::check_dump(&client, &process, &request).await.map_err(failure)?;
     if arguments.when.when.is_some() {
-        when::wait(&process, &client, &arguments.when).await?;
+        when::wait(host, &mut process, &client, &arguments.when).await?;
         // By now it may use more memory, and the default name has the time.
-        process.usage = usage_now(host, &arguments.target.target, &process).await.unwrap_or(process.usage);
+        process.usage = usage_now(host, &process).await.unwrap_or(process.usage);
         request = dump_request(host, &process, arguments)?;
         checked = session::check_dump(&client, &process, &request).await.map_err(failure)?;
     }
@@ -98,8 +99,8 @@ fn dump_request(host: &Host, process: &Process, arguments: &args::Dump) -> Resul
 }
 
 /// Returns the present memory and threads of a process that was found before.
-async fn usage_now(host: &Host, target: &str, process: &Process) -> Option<Usage> {
-    let (now, _) = find(&mut host.directory().ok()?, target).await.ok()?;
+async fn usage_now(host: &Host, process: &Process) -> Option<Usage> {
+    let now = host.directory().ok()?.locate(&process.key.pid.to_string()).await.ok()?;
     (now.key == process.key).then_some(now.usage)
 }
 
@@ -111,8 +112,9 @@ struct PerfMapDocument {
 }
 
 pub(super) async fn perf_map(host: &Host, target: &str, switch: args::Switch, kind: PerfMapKind, json: bool) -> Result<Exit, Failure> {
-    let (process, client) = connect(host, target).await?;
+    let (mut process, client) = connect(host, target).await?;
     check_supported(&process, CommandCode::EnablePerfMap)?;
+    host.start_program(&mut process, &client).await?;
     let enabled = switch == args::Switch::On;
     let files = session::perf_map(&client, &process, enabled.then_some(kind)).await.map_err(exchange_error)?;
     let files: Vec<String> = files.iter().map(|file| file.to_string_lossy().into_owned()).collect();

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
+use super::awaited::port_path;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::interrupt::{self, interrupted, interruptible};
@@ -99,17 +100,21 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
     if let Some(file) = &arguments.graph_file {
         check_heap_file(file).map_err(Failure::usage)?;
     }
-    let (process, client) = connect_managed(host, &arguments.source, NativeAotGap::Heap).await?;
+    let unconfirmed = || Failure::usage("walking the heap forces a full GC, which pauses the program: confirm with --yes");
+    // A program may connect much later.
+    if !arguments.yes && port_path(&arguments.source).is_some() {
+        return Err(unconfirmed());
+    }
+    let (mut process, client) = connect_managed(host, &arguments.source, NativeAotGap::Heap).await?;
     let can_prompt = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !arguments.yes && !can_prompt {
-        let why = "walking the heap forces a full GC, which pauses the program: confirm with --yes";
-        return Err(Failure::usage(why));
+        return Err(unconfirmed());
     }
     if !arguments.yes && !confirm(&process)? {
         print::message("canceled; the heap was not walked");
         return Ok(Exit::Done);
     }
-    when::wait(&process, &client, &arguments.when).await?;
+    when::wait(host, &mut process, &client, &arguments.when).await?;
     let default_file =
         || arguments.gcdump.then(|| default_file(Path::new(""), &host.settings.output_name, &process.name, process.key.pid, "gcdump"));
     // Before the file is created, which a signal would leave behind.

@@ -1,11 +1,13 @@
 //! The source of the processes and the access to them: the options `--demo` and `--readonly`.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use anyhow::Context;
 use tempfile::TempDir;
 
 use super::args::Dashboard;
+use super::awaited::Awaited;
 use super::config::Settings;
 use super::exit::{Exit, Failure};
 use crate::net::discovery::Sources;
@@ -15,11 +17,13 @@ use crate::sim::Fleet;
 /// This machine, or simulated runtimes.
 pub(super) struct Host {
     pub(super) sources: Sources,
-    access: Access,
+    pub(super) access: Access,
     /// Settings of the configuration file that are not options.
     pub(super) settings: Settings,
     /// The demo's simulated runtimes and their folder.
     _demo: Option<(Fleet, TempDir)>,
+    /// The program that connected to the port of the target, if the target is one.
+    pub(super) awaited: RefCell<Option<Awaited>>,
 }
 
 impl Host {
@@ -33,6 +37,7 @@ impl Host {
             access: if options.readonly { Access::ReadOnly } else { Access::Full },
             settings: options.settings.clone(),
             _demo: demo,
+            awaited: RefCell::default(),
         })
     }
 

@@ -5,6 +5,7 @@
 
 mod analyses;
 mod args;
+mod awaited;
 mod completions;
 mod config;
 mod control;
@@ -207,7 +208,14 @@ fn on_processes(options: &Dashboard, command: impl AsyncFnOnce(&Host) -> Result<
     let runtime = runtime()?;
     let _inside = runtime.enter();
     let host = Host::new(options)?;
-    complete(&runtime, Box::pin(command(&host)))
+    complete(
+        &runtime,
+        Box::pin(async {
+            let result = command(&host).await;
+            host.release_program().await;
+            result
+        }),
+    )
 }
 
 /// Runs a command on a target, once it exists and as often as requested.

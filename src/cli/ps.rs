@@ -113,7 +113,7 @@ pub(super) async fn candidates(host: &Host) -> Result<Exit, Failure> {
 pub(super) async fn info(host: &Host, target: &str, json: bool) -> Result<Exit, Failure> {
     let mut directory = host.directory()?;
     let began = Instant::now();
-    let (mut process, client) = find(&mut directory, target).await?;
+    let (mut process, client) = find(host, &mut directory, target).await?;
     measure_cpu(&mut directory, &mut process, began).await;
     let (limits, resources) = client.map(|client| (client.cpu_limits(), client.resources())).unwrap_or_default();
     let limit = CpuLimit::lowest(&limits);

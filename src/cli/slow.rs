@@ -101,11 +101,12 @@ pub(super) async fn run(host: &Host, arguments: &args::Slow) -> Result<Exit, Fai
         }
         None => {
             let selected = select(&[SLOW_PROFILE], &[] as &[&str], None).map_err(Failure::usage)?;
-            let (process, client) = connect_running(host, &arguments.source).await?;
-            when::wait(&process, &client, &arguments.when).await?;
+            let (mut process, client) = connect_running(host, &arguments.source).await?;
+            when::wait(host, &mut process, &client, &arguments.when).await?;
             let start = async {
                 let (observation, missing) = Observation::start_with_cpu(client, &selected.config).await?;
                 missing.iter().for_each(|CpuTimeUnavailable { why, .. }| print::message(no_cpu_time(why)));
+                host.resume_program().await?;
                 Ok(observation)
             };
             let (observed, exit) = observe(&process, arguments.duration, start).await?;

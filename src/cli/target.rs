@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 
+use super::awaited::port_path;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use crate::ipc::{CommandCode, TargetPath};
@@ -16,14 +17,17 @@ use crate::session::StartError;
 /// Timeout for the process info of all processes: slightly longer than that of a client, so that an unresponsive process has timed out by then.
 pub(super) const INFO_TIMEOUT: Duration = REPLY_TIMEOUT.saturating_add(Duration::from_millis(500));
 
-/// Finds the target, attachable or not, and its client if it has a diagnostic socket.
-pub(super) async fn find(directory: &mut Directory, target: &str) -> Result<(Process, Option<Client>), Failure> {
+/// Finds the target, attachable or not, and its client if it has a diagnostic socket. Waits for a program if the target is a port to serve.
+pub(super) async fn find(host: &Host, directory: &mut Directory, target: &str) -> Result<(Process, Option<Client>), Failure> {
+    if let Some(path) = port_path(target) {
+        return host.await_program(directory, path).await;
+    }
     let process = directory.resolve(target, INFO_TIMEOUT).await.map_err(target_error)?;
     let client = directory.clients().of(&process);
     Ok((process, client))
 }
 
-fn target_error(error: TargetError) -> Failure {
+pub(super) fn target_error(error: TargetError) -> Failure {
     let exit = match error {
         TargetError::List(_) => Exit::Failed,
         TargetError::OtherUser { .. } => Exit::Denied,
@@ -34,7 +38,7 @@ fn target_error(error: TargetError) -> Failure {
 
 /// Finds the target and returns its client, if the process is attachable.
 pub(super) async fn connect(host: &Host, target: &str) -> Result<(Process, Client), Failure> {
-    let (process, client) = find(&mut host.directory()?, target).await?;
+    let (process, client) = find(host, &mut host.directory()?, target).await?;
     let client = attachable_client(&process, client)?;
     Ok((process, client))
 }
@@ -72,10 +76,10 @@ pub(super) async fn connect_legacy(host: &Host, target: &str) -> Result<(Process
     Ok((process, client.legacy()))
 }
 
-/// Connects to the target, unless it is suspended at startup: then it sends no events.
+/// Connects to the target, unless it is suspended at startup and will not be resumed: then it sends no events.
 pub(super) async fn connect_running(host: &Host, target: &str) -> Result<(Process, Client), Failure> {
     let (process, client) = connect(host, target).await?;
-    if process.run_state == RunState::Suspended {
+    if process.run_state == RunState::Suspended && port_path(target).is_none() {
         let name = display_name(&process);
         return Err(anyhow::anyhow!("{name} is suspended at startup and sends no events until it is resumed (`dn-top resume`)").into());
     }
@@ -115,10 +119,14 @@ pub(super) fn check_supported(process: &Process, command: CommandCode) -> Result
     }
 }
 
-/// Connects to the target, unless it is suspended at startup, or is a NativeAOT program, which lacks the feature.
+/// Connects to the target, which must run, unless it is a NativeAOT program, which lacks the feature.
 pub(super) async fn connect_managed(host: &Host, target: &str, gap: NativeAotGap) -> Result<(Process, Client), Failure> {
-    let found = connect_running(host, target).await?;
-    if found.0.native_aot { Err(unsupported(&found.0, gap)) } else { Ok(found) }
+    let (mut process, client) = connect_running(host, target).await?;
+    if process.native_aot {
+        return Err(unsupported(&process, gap));
+    }
+    host.start_program(&mut process, &client).await?;
+    Ok((process, client))
 }
 
 fn unsupported(process: &Process, gap: NativeAotGap) -> Failure {

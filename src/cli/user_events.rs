@@ -10,7 +10,7 @@ use super::host::Host;
 use super::interrupt::{self, interrupted};
 use super::print;
 use super::record::trace_options;
-use super::target::{connect, display_name, start_error};
+use super::target::{connect, display_name, exchange_error, start_error};
 use crate::model::{StoppedBy, TraceOptions};
 use crate::net::user_events::Kernel;
 use crate::session::{KernelSession, user_events_data};
@@ -38,6 +38,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Trace) -> Result<Exit, Fa
         started = KernelSession::start(client, events, &data) => started.map_err(start_error)?,
         () = interrupts.next() => return Err(interrupted("interrupted before the session was open")),
     };
+    host.resume_program().await.map_err(exchange_error)?;
     let session_id = session.id().to_string();
     print::message(format_args!("{} writes {} to {kernel}; Ctrl-C stops it", display_name(&process), selected.what.join(" + ")));
     let stopped_by = session.wait_for_stop(interrupts.next(), options.duration).await;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::args::When;
+use super::awaited::port_path;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::interrupt::until_signal;
@@ -25,7 +26,7 @@ const STARTUP_TRIES: u32 = 20;
 pub(super) async fn repeat<'a>(host: &Host, target: &str, when: &When, command: impl Fn() -> RunningCommand<'a>) -> Result<Exit, Failure> {
     for round in 1..=when.times {
         // A port is there to wait.
-        if when.wait && !target.ends_with(",listen") {
+        if when.wait && port_path(target).is_none() {
             until_signal("interrupted: there is no such process yet", wait_for_process(host, target)).await?;
         }
         let exit = command().await?;
@@ -63,9 +64,10 @@ async fn wait_for_process(host: &Host, target: &str) -> Result<(), Failure> {
     }
 }
 
-/// Waits until the condition of `--when`, if any, is met.
-pub(super) async fn wait(process: &Process, client: &Client, when: &When) -> Result<(), Failure> {
+/// Waits until the condition of `--when`, if any, is met. A program that was awaited is resumed before.
+pub(super) async fn wait(host: &Host, process: &mut Process, client: &Client, when: &When) -> Result<(), Failure> {
     let Some(conditions) = &when.when else { return Ok(()) };
+    host.start_program(process, client).await?;
     let name = display_name(process);
     print::message(format_args!("waiting for {conditions} of {name}; Ctrl-C cancels"));
     let values: RefCell<Vec<(Figure, String)>> = RefCell::default();

@@ -20,6 +20,7 @@ use crate::analysis::{Live, RuntimeWaits, Symbols};
 use crate::clr::{RUNTIME_PROVIDER, select};
 use crate::ipc::{Rundown, SessionConfig};
 use crate::model::{CpuTime, CpuTimeUnavailable, SafeText};
+use crate::net::ExchangeError;
 use crate::net::client::Client;
 use crate::net::perf::{CpuSampler, Frequency, NativeCode, PerfCause, PerfError};
 use crate::nettrace::Sink;
@@ -46,6 +47,8 @@ pub struct CpuRequest {
     pub duration: Option<Duration>,
     /// Whether the runtime can name its methods, which NativeAOT cannot.
     pub has_method_names: bool,
+    /// Whether the runtime is suspended at startup: it has compiled no methods.
+    pub is_suspended: bool,
     /// File to which the samples are also written, in the nettrace format.
     pub file: Option<PathBuf>,
     /// Process name for that file.
@@ -63,6 +66,9 @@ pub enum CpuError {
     /// The file for the samples cannot be created.
     #[error(transparent)]
     File(#[from] OutputError),
+    /// The runtime was not resumed.
+    #[error(transparent)]
+    Resume(#[from] ExchangeError),
 }
 
 /// CPU profile of a process.
@@ -80,7 +86,7 @@ pub struct CpuProfile {
     pub file: Option<Result<PathBuf, String>>,
 }
 
-/// Samples a process until the duration has elapsed, `stop` completes, or the process exits. If `stop` completes once more, the profile is
+/// Samples a process, which `resume` resumes if it is suspended at startup, until the duration has elapsed, `stop` completes, or the process exits. If `stop` completes once more, the profile is
 /// returned without waiting for the rest of the method names. `show` receives the profile so far at every interval of the request; sampling ends
 /// when it returns false.
 ///
@@ -89,6 +95,7 @@ pub struct CpuProfile {
 pub async fn profile_cpu(
     client: Client,
     request: CpuRequest,
+    resume: impl Future<Output = Result<(), ExchangeError>>,
     mut stop: impl AsyncFnMut(),
     show: impl FnMut(&CpuTime) -> bool,
 ) -> Result<CpuProfile, CpuError> {
@@ -109,6 +116,7 @@ pub async fn profile_cpu(
     let known = match (request.interval, &names) {
         (_, Some(Err(_))) => MethodNames::Missing,
         (_, None) => MethodNames::Complete,
+        (Some(_), Some(Ok(_))) if request.is_suspended => MethodNames::Complete,
         (None, _) => MethodNames::Pending,
         // This session sends the methods that are already compiled only at its end.
         (Some(_), Some(Ok(names))) => {
@@ -135,6 +143,7 @@ pub async fn profile_cpu(
         _ => None,
     };
     let CpuSampling { collector, task } = CpuSampling::of(client.sample_cpu(request.frequency)?, code, file);
+    resume.await?;
     let ended = tokio::select! {
         biased;
         () = std::future::ready(()), if is_stopped => false,
@@ -274,6 +283,7 @@ impl CpuSampling {
             Ok(Ok(started)) => return Ok(Ok(started)),
             Ok(Err(CpuError::File(error))) => return Err(error),
             Ok(Err(CpuError::Perf(error))) => CpuTimeUnavailable { why: error.to_string().into(), remedy: error.remedy().into() },
+            Ok(Err(error @ CpuError::Resume(_))) => CpuTimeUnavailable { why: error.to_string().into(), remedy: SafeText::default() },
             Err(_) => CpuTimeUnavailable { why: "sampling failed inside dn-top; please report it".into(), remedy: SafeText::default() },
         }))
     }
@@ -303,6 +313,7 @@ impl CpuError {
         match self {
             Self::Perf(error) => error.is_denied(),
             Self::File(error) => error.is_denied(),
+            Self::Resume(_) => false,
         }
     }
 }

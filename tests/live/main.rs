@@ -17,6 +17,7 @@ mod trace_processor;
 
 mod analyses;
 mod analysis;
+mod awaited;
 mod capabilities;
 mod changes;
 mod commands_analysis;

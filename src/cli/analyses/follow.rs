@@ -16,7 +16,7 @@ use crate::app::logged_exception;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::host::Host;
 use crate::cli::stdout::StdoutWriter;
-use crate::cli::target::{connect_running, display_name, start_error};
+use crate::cli::target::{connect_running, display_name, exchange_error, start_error};
 use crate::cli::{interrupt, print};
 use crate::model::{Bytes, Counted, Nanoseconds, safe};
 use crate::net::interrupts::Interrupts;
@@ -30,6 +30,7 @@ pub(super) async fn follow(host: &Host, request: &Request<'_>, kind: OccurrenceK
     let (process, client) = connect_running(host, &request.arguments.source).await?;
     let mut interrupts = interrupt::listen()?;
     let follower = Follower::start(client, &config, request.filtered(Live::default())).await.map_err(start_error)?;
+    host.resume_program().await.map_err(exchange_error)?;
     let name = display_name(&process);
     print::message(format_args!("following {name}; press Ctrl-C to stop"));
     let writer = StdoutWriter::start()?;

@@ -55,7 +55,7 @@ pub(in crate::cli) enum CounterFormat {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Heap {
-    /// A .gcdump file of dn-top, dotnet-gcdump or PerfView, or a process: a pid, the name of an entry assembly, or the path of a diagnostic socket
+    /// A .gcdump file of dn-top, dotnet-gcdump or PerfView, or a process: a pid, the name of an entry assembly, the path of a diagnostic socket, or PATH,listen (see `dn-top trace --help`)
     #[arg(value_name = "FILE|TARGET")]
     pub(in crate::cli) source: String,
     /// Number of types, at most 1000
@@ -98,7 +98,7 @@ impl Heap {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Analyze {
-    /// A nettrace file, or a process: a pid, the name of an entry assembly, or the path of a diagnostic socket
+    /// A nettrace file, or a process: a pid, the name of an entry assembly, the path of a diagnostic socket, or PATH,listen (see `dn-top trace --help`)
     #[arg(value_name = "FILE|TARGET")]
     pub(in crate::cli) source: String,
     /// Only this part of a file, such as 10s..20s, ..30s or 1m.. since its start
@@ -180,7 +180,7 @@ pub(in crate::cli) struct EventList {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Slow {
-    /// A nettrace file, preferably of profile slow, or a process: a pid, the name of an entry assembly, or the path of a diagnostic socket
+    /// A nettrace file, preferably of profile slow, or a process: a pid, the name of an entry assembly, the path of a diagnostic socket, or PATH,listen (see `dn-top trace --help`)
     #[arg(value_name = "FILE|TARGET")]
     pub(in crate::cli) source: String,
     /// Only this part of a file, such as 10s..20s, ..30s or 1m.. since its start

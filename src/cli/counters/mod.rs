@@ -14,7 +14,7 @@ use super::args::{self, CounterFormat};
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::stdout::StdoutWriter;
-use super::target::{connect_running, display_name, start_error};
+use super::target::{connect_running, display_name, exchange_error, start_error};
 use super::{interrupt, print};
 use crate::ipc::BufferMb;
 use crate::model::{Counted, Process, check_file_name};
@@ -41,6 +41,7 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
         () = interrupts.next() => return Ok(Exit::Interrupted),
         opened = monitor.open() => opened.map_err(|error| monitor_error(&process, error))?,
     }
+    host.resume_program().await.map_err(exchange_error)?;
     // Only now, so that no empty file is left behind without a session.
     let file = arguments.output_file.as_deref().map(create).transpose()?;
     let stdout = StdoutWriter::start()?;

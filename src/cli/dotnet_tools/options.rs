@@ -216,11 +216,7 @@ fn trace_collect(line: &mut Line) -> Result<(), String> {
     if line.words.iter().any(|word| word == "--show-output") {
         return Err("--show-child-io needs a command to start, after --".to_owned());
     }
-    if line.listens() {
-        if line.resume == Some(false) {
-            return Err("--resume-runtime:false is not supported with a port to listen on: the program would stay suspended".to_owned());
-        }
-    } else if line.resume.unwrap_or(!line.is_own) {
+    if !line.listens() && line.resume.unwrap_or(!line.is_own) {
         line.add(&["--resume"]);
     }
     line.target_command("trace")

@@ -27,6 +27,12 @@ fn every_documented_option_is_translated_or_refused() {
         ("trace collect --diagnostic-port /run/p,connect", "trace --resume /run/p,connect"),
         ("trace collect --diagnostic-port /run/p", "trace /run/p,listen"),
         ("trace collect --dport /run/p,listen", "trace /run/p,listen"),
+        ("counters monitor --diagnostic-port /run/p --counters A", "counters --counters A /run/p,listen"),
+        ("counters collect --dport /run/p,connect", "counters --format csv --output counter.csv /run/p,connect"),
+        ("gcdump collect --diagnostic-port /run/p,listen", "heap --gcdump --yes /run/p,listen"),
+        ("gcdump report --diagnostic-port /run/p", "heap --yes /run/p,listen"),
+        ("stack report --diagnostic-port /run/p", "stacks /run/p,listen"),
+        ("dump collect --diagnostic-port /run/p", "dump --type full /run/p,listen"),
         ("trace collect -p 12 -o a.nettrace", "trace --output a.nettrace --resume 12"),
         ("trace collect -p 12 --output a.nettrace", "trace --output a.nettrace --resume 12"),
         (
@@ -112,8 +118,8 @@ fn every_documented_option_is_translated_or_refused() {
         ("trace collect -p 1 --unknown", "unknown option '--unknown'"),
         ("trace collect -p", "-p needs a value"),
         ("trace collect -p 1 --dsrouter ios", "--dsrouter is not supported"),
-        ("counters monitor --dport /run/p", "dn-top --port PATH"),
         ("trace collect --dport /run/p --resume-runtime:false", "would stay suspended"),
+        ("counters monitor --dport /run/p --resume-runtime false", "would stay suspended"),
         ("trace collect -p 1 --stopping-event-payload-filter a:b", "needs the names"),
         (
             "trace collect -p 1 --stopping-event-provider-name P --stopping-event-event-name E --stopping-event-payload-filter a",
