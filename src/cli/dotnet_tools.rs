@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 use self::options::TOOLS;
+pub(super) use self::options::{PORT_OPTIONS, port_target};
 use super::awaited::port_path;
 use super::command_at;
 

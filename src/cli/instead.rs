@@ -8,6 +8,7 @@ use clap::Parser as _;
 use clap::error::{ContextKind, ErrorKind};
 
 use super::args::{Arguments, recording};
+use super::dotnet_tools::{PORT_OPTIONS, port_target};
 use super::{command_at, dotnet_tools};
 use crate::model::{SafeText, shell_word};
 
@@ -72,8 +73,18 @@ fn corrected(original: &[OsString]) -> Option<Vec<OsString>> {
         original.to_vec()
     };
     let without_option = || given.iter().filter(|word| !TARGET_OPTIONS.iter().any(|option| word == option)).cloned().collect();
-    let candidates = [Some(given.clone()), Some(without_option()), dotnet_tools::with_own_options(&given)];
+    let candidates = [Some(given.clone()), Some(without_option()), dotnet_tools::with_own_options(&given), with_port(&given)];
     candidates.into_iter().flatten().find(|line| line != original && is_valid(line))
+}
+
+/// Returns the command line with the diagnostic port as the target instead of an option.
+fn with_port(given: &[OsString]) -> Option<Vec<OsString>> {
+    let mut line = given.to_vec();
+    let at = line.iter().position(|word| PORT_OPTIONS.iter().any(|option| word == option))?;
+    line.remove(at);
+    let port = line.get_mut(at)?;
+    *port = port_target(port.to_str()?).into();
+    Some(line)
 }
 
 fn is_valid(line: &[OsString]) -> bool {
@@ -112,6 +123,9 @@ mod tests {
             ("slow -p", Some("a process is given without an option, such as `dn-top trace 4242` or `dn-top trace MyApp`")),
             ("trace 4242 --providers A,B --duration 00:00:30", Some("try `dn-top trace --provider A --provider B --duration 30s 4242`")),
             ("trace 4242 --duration 00:01:00", Some("try `dn-top trace --duration 60s 4242`")),
+            ("gc --diagnostic-port /run/p --duration 5s", Some("try `dn-top gc /run/p,listen --duration 5s`")),
+            ("slow --dport", None),
+            ("stacks --dport /run/p,connect", Some("try `dn-top stacks /run/p,connect`")),
             ("trace -- app 1", Some("try `dn-top run -- app 1`")),
             ("dotnet-trace collect -p 4242", Some("try `dn-top trace collect -p 4242`")),
             ("dotnet-counters", Some("a command comes first, such as `dn-top info dotnet-counters`")),

@@ -25,13 +25,21 @@ const HELP: &[ToolOption] = &[switch(&["-?", "-h", "--help"], |line, _| {
     Ok(())
 })];
 
+/// Options with the path of a diagnostic port.
+pub(in crate::cli) const PORT_OPTIONS: [&str; 2] = ["--diagnostic-port", "--dport"];
+
+/// Returns the target for the value of such an option: a port to listen on is the default.
+pub(in crate::cli) fn port_target(port: &str) -> String {
+    match port.split_once(',') {
+        Some((_, "connect" | "listen")) => port.to_owned(),
+        _ => format!("{port},listen"),
+    }
+}
+
 const TARGET: &[ToolOption] = &[
     value(&["-p", "--process-id"], Line::set_target),
     value(&["-n", "--name"], Line::set_target),
-    value(&["--diagnostic-port", "--dport"], |line, port| match port.split_once(',') {
-        Some((_, "connect" | "listen")) => line.set_target(port),
-        _ => line.set_target(&format!("{port},listen")),
-    }),
+    value(&PORT_OPTIONS, |line, port| line.set_target(&port_target(port))),
     value(&["--dsrouter"], |_, _| Err("--dsrouter is not supported: dn-top does not start dotnet-dsrouter".to_owned())),
 ];
 
