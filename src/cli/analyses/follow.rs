@@ -94,12 +94,14 @@ async fn print_all(
 /// Prints what occurs until the stream ends. While the output is not read, it is counted.
 async fn print_new(follower: &mut Follower, output: &mut Output<'_>) -> anyhow::Result<()> {
     if output.requests_names {
-        // The process may end with the first exception.
-        find_names(follower).await;
+        // The process may end with the first exception. A failure only matters once names are missing.
+        let _ = follower.find_names().await;
     }
     loop {
-        if output.lacks_names(follower.live()) {
-            find_names(follower).await;
+        if output.lacks_names(follower.live())
+            && let Err(why) = follower.find_names().await
+        {
+            print::message(format_args!("some methods have no names: {why}"));
         }
         let is_behind = !output.writer.has_room();
         if !is_behind {
@@ -113,12 +115,6 @@ async fn print_new(follower: &mut Follower, output: &mut Output<'_>) -> anyhow::
             },
             () = output.writer.room(), if is_behind => {}
         }
-    }
-}
-
-async fn find_names(follower: &mut Follower) {
-    if let Err(why) = follower.find_names().await {
-        print::message(format_args!("some methods have no names: {why}"));
     }
 }
 
