@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use dn_top::model::CpuThread;
 use dn_top::net::Directory;
 use dn_top::net::client::Client;
 use dn_top::net::discovery::Sources;
-use dn_top::net::perf::{CpuSampler, CpuThread, Frequency, PerfCause, PerfError, SampleLoss};
+use dn_top::net::perf::{CpuSampler, Frequency, PerfCause, PerfError, SampleLoss};
 
 use crate::support::runtimes;
 use crate::support::{Program, Signal, TIMEOUT, poll};

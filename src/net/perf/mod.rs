@@ -32,6 +32,6 @@ pub use code::{NativeCode, NativeFunctions, Unwinder};
 pub use error::{PerfCause, PerfError};
 pub use frequency::{Frequency, FrequencyError};
 pub use function::{CodeChain, CodeFunction, CodeKind};
-pub use sample::{BlockedTime, CpuSample, CpuThread, SampleLoss, UserStack};
+pub use sample::{BlockedTime, CpuSample, SampleLoss, UserStack};
 pub use sampler::CpuSampler;
-pub use wait::{OffCpu, Wait};
+pub use wait::Wait;

@@ -1,9 +1,5 @@
 //! The data that a sampler produces.
 
-use std::time::Duration;
-
-use super::OffCpu;
-
 /// The call chain of a thread at a moment, or of a wait that lasted until then.
 #[derive(Debug, Clone, Copy)]
 pub struct CpuSample<'a> {
@@ -45,21 +41,6 @@ pub struct BlockedTime {
     pub since: u64,
     /// End.
     pub until: u64,
-}
-
-/// A thread that is or was sampled.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CpuThread {
-    /// Thread ID in the pid namespace of the process.
-    pub thread: u64,
-    /// Latest name.
-    pub name: String,
-    /// Processor time since sampling began, in user and kernel mode.
-    pub cpu: Duration,
-    /// Time for which it was sampled, on and off a processor.
-    pub wall: Duration,
-    /// Time off a processor.
-    pub off_cpu: OffCpu,
 }
 
 /// What the samples lack.

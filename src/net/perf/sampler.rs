@@ -19,8 +19,8 @@ use super::error::Subject;
 use super::thread::{SampledThread, ThreadEvent, now_ns};
 use super::wait::{OffCpuClock, Wait};
 use super::wait_stacks::{WaitStacks, max_stacks_per_thread};
-use super::{BlockedTime, CpuSample, CpuThread, Frequency, PerfCause, PerfError, SampleLoss};
-use crate::model::ProcessKey;
+use super::{BlockedTime, CpuSample, Frequency, PerfCause, PerfError, SampleLoss};
+use crate::model::{CpuThread, ProcessKey};
 use crate::net::client::Client;
 use crate::net::proc::{Proc, ReadableMemory};
 

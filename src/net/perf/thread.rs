@@ -8,8 +8,8 @@ use perf_event::data::Record;
 use super::chain::Chain;
 use super::wait::OffCpuClock;
 use super::wait_stacks::WaitStacks;
-use super::{BlockedTime, CpuSample, CpuThread, SampleLoss};
-use crate::model::SafeText;
+use super::{BlockedTime, CpuSample, SampleLoss};
+use crate::model::{CpuThread, SafeText};
 use crate::net::clock::monotonic_ns;
 
 /// Type of a context switch record, `PERF_RECORD_SWITCH`.
@@ -94,8 +94,8 @@ impl SampledThread {
     pub(super) fn thread(&mut self) -> CpuThread {
         // The value of this event is the processor time of the thread, in nanoseconds.
         let cpu = Duration::from_nanos(self.sampler.read().unwrap_or_default());
-        let (wall, off_cpu) = self.off_cpu.times(self.ended.unwrap_or_else(now_ns), cpu);
-        CpuThread { thread: self.inner, name: SafeText::from_bytes(&self.name).into(), cpu, wall, off_cpu }
+        let times = self.off_cpu.times(self.ended.unwrap_or_else(now_ns), cpu);
+        CpuThread { thread: self.inner, name: SafeText::from_bytes(&self.name), ..times }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::model::CpuThread;
+
 listed! {
 /// What a blocked thread waits for, judging by the kernel function that it sleeps in (`wchan` in `proc(5)`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,15 +120,6 @@ impl Wait {
     }
 }
 
-/// The wall time of a thread minus its processor time.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct OffCpu {
-    /// Runnable but without a processor: preempted, or woken up and not running yet.
-    pub runnable: Duration,
-    /// Blocked time by kind of wait, longest first. The sum is exact; its division is sampled every 20 ms.
-    pub waits: Vec<(Wait, Duration)>,
-}
-
 /// Accounts the off-CPU time of a thread by its context switches. Times are in nanoseconds on CLOCK_MONOTONIC.
 #[derive(Debug)]
 pub(super) struct OffCpuClock {
@@ -195,8 +188,8 @@ impl OffCpuClock {
         }
     }
 
-    /// Returns the wall time until now, and the off-CPU part of it.
-    pub(super) fn times(&self, now: u64, cpu: Duration) -> (Duration, OffCpu) {
+    /// Returns the times of the thread until now. The sum of the waits is exact; its division is sampled every 20 ms.
+    pub(super) fn times(&self, now: u64, cpu: Duration) -> CpuThread {
         let wall = now.saturating_sub(self.began);
         let off = wall.saturating_sub(u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX));
         let since = if let State::Runnable(since) = self.state { now.saturating_sub(since) } else { 0 };
@@ -213,8 +206,9 @@ impl OffCpuClock {
         waits[takes_rest].1 += rest;
         waits.retain(|(_, ns)| *ns > 0);
         waits.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
-        let waits = waits.into_iter().map(|(wait, ns)| (wait, Duration::from_nanos(ns))).collect();
-        (Duration::from_nanos(wall), OffCpu { runnable: Duration::from_nanos(runnable), waits })
+        let waits = waits.into_iter().map(|(wait, ns)| (wait.word(), Duration::from_nanos(ns))).collect();
+        let [wall, runnable] = [wall, runnable].map(Duration::from_nanos);
+        CpuThread { cpu, wall, runnable, waits, ..CpuThread::default() }
     }
 }
 
@@ -244,6 +238,11 @@ mod tests {
         }
     }
 
+    fn times(clock: &OffCpuClock, now: u64, cpu: Duration) -> (Duration, Duration, Vec<(&'static str, Duration)>) {
+        let CpuThread { wall, runnable, waits, .. } = clock.times(now, cpu);
+        (wall, runnable, waits)
+    }
+
     #[test]
     fn hidden_kernel_functions_do_not_count_as_runnable() {
         let (mut any, mut clock, ms) = (false, OffCpuClock::new(0), Duration::from_millis);
@@ -251,7 +250,7 @@ mod tests {
             clock.switched_out(at, false);
             clock.observe(at, || Wait::seen(b"0", &mut any));
         }
-        assert_eq!(clock.times(20_000_000, ms(0)).1, OffCpu { runnable: ms(0), waits: vec![(Wait::Unknown, ms(20))] });
+        assert_eq!(times(&clock, 20_000_000, ms(0)), (ms(20), ms(0), vec![("unknown", ms(20))]));
         assert_eq!(["poll_schedule_timeout", "0"].map(|function| Wait::seen(function.as_bytes(), &mut any)), [Some(Wait::Poll), None]);
     }
 
@@ -260,7 +259,7 @@ mod tests {
         let ms = Duration::from_millis;
         let mut clock = OffCpuClock::new(1_000_000_000);
         let at = |ms: u64| 1_000_000_000 + ms * 1_000_000;
-        assert_eq!(clock.times(at(7), Duration::ZERO), (ms(7), OffCpu { runnable: ms(0), waits: vec![(Wait::Unknown, ms(7))] }));
+        assert_eq!(times(&clock, at(7), Duration::ZERO), (ms(7), ms(0), vec![("unknown", ms(7))]));
         // Blocked from the start.
         clock.observe(at(10), || Some(Wait::Io));
         clock.observe(at(20), || panic!("it is the same wait"));
@@ -270,19 +269,17 @@ mod tests {
         clock.switched_in(at(40));
         clock.switched_out(at(45), false);
         clock.observe(at(50), || Some(Wait::Futex));
-        let off = OffCpu { runnable: ms(10), waits: vec![(Wait::Futex, ms(30)), (Wait::Io, ms(30))] };
-        assert_eq!(clock.times(at(80), ms(10)), (ms(80), off));
+        assert_eq!(times(&clock, at(80), ms(10)), (ms(80), ms(10), vec![("futex", ms(30)), ("io", ms(30))]));
         clock.switched_out(at(80), true);
-        assert_eq!(clock.times(at(85), ms(10)).1.runnable, ms(15));
+        assert_eq!(clock.times(at(85), ms(10)).runnable, ms(15));
         // A processor time beyond the wall time is tolerated.
-        assert_eq!(clock.times(at(85), ms(1000)), (ms(85), OffCpu::default()));
+        assert_eq!(times(&clock, at(85), ms(1000)), (ms(85), ms(0), Vec::new()));
         // Awake, but without a processor.
         let mut clock = OffCpuClock::new(at(0));
         clock.switched_out(at(0), false);
         clock.observe(at(10), || Some(Wait::Sleep));
         clock.switched_out(at(10), false);
         clock.observe(at(20), || None);
-        let off = OffCpu { runnable: ms(10), waits: vec![(Wait::Sleep, ms(10))] };
-        assert_eq!(clock.times(at(20), ms(0)), (ms(20), off));
+        assert_eq!(times(&clock, at(20), ms(0)), (ms(20), ms(10), vec![("sleep", ms(10))]));
     }
 }

@@ -1,6 +1,7 @@
 //! CPU sampling: systems other than Linux restrict it to privileged users, and have other interfaces.
 
-use super::{BlockedTime, CpuSample, CpuThread, Frequency, PerfCause, PerfError, SampleLoss};
+use super::{BlockedTime, CpuSample, Frequency, PerfCause, PerfError, SampleLoss};
+use crate::model::CpuThread;
 use crate::net::client::Client;
 
 /// A sampler; cannot be created.

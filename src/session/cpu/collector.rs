@@ -14,7 +14,7 @@ use crate::clr::payload::SampleLosses;
 use crate::model::{CpuThread, CpuTime};
 use crate::net::clock::monotonic_ns;
 use crate::net::perf::{
-    self, BlockedTime, CodeFunction, CodeKind, CpuSample, CpuSampler, NativeCode, NativeFunctions, SampleLoss, Unwinder, Wait,
+    BlockedTime, CodeFunction, CodeKind, CpuSample, CpuSampler, NativeCode, NativeFunctions, SampleLoss, Unwinder, Wait,
 };
 
 /// Interval between reads of the ring buffers, which have room for many times that.
@@ -113,7 +113,7 @@ impl Collector {
             });
             self.take_blocked(sampler.take_blocked());
             if is_last || next <= Instant::now() {
-                let threads: Vec<_> = sampler.threads().iter().map(cpu_thread).collect();
+                let threads = sampler.threads();
                 next = Instant::now() + threads_interval(threads.len());
                 let mut collected = self.lock();
                 (collected.threads, collected.loss, collected.includes_kernel) = (threads, sampler.loss(), sampler.includes_kernel());
@@ -306,12 +306,6 @@ impl Collected {
         };
         self.threads.iter().map(thread).collect()
     }
-}
-
-fn cpu_thread(thread: &perf::CpuThread) -> CpuThread {
-    let perf::CpuThread { thread, name, cpu, wall, off_cpu } = thread;
-    let waits = off_cpu.waits.iter().map(|(wait, time)| (wait.word(), *time)).collect();
-    CpuThread { thread: *thread, name: name.as_str().into(), cpu: *cpu, wall: *wall, runnable: off_cpu.runnable, waits }
 }
 
 /// Returns the interval between reads of the thread times: reading those of one thread takes some microseconds.
