@@ -37,7 +37,14 @@ pub(super) struct Glyphs {
     pub(super) pointer: &'static str,
 }
 
-pub(super) static UNICODE: Glyphs = Glyphs {
+/// The symbols for Unicode terminals.
+impl Default for &Glyphs {
+    fn default() -> Self {
+        &UNICODE
+    }
+}
+
+static UNICODE: Glyphs = Glyphs {
     ascii: false,
     corners: ["╭", "╮", "╰", "╯"],
     horizontal: "─",

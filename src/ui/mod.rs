@@ -17,9 +17,9 @@ mod overview;
 mod reader;
 mod table;
 mod theme;
+mod theme_file;
 mod toasts;
 mod trace;
-mod user_theme;
 
 use ratatui::Frame;
 

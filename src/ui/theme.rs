@@ -1,11 +1,11 @@
 //! Themes: a style per role, not per place.
 
-use ratatui::style::{Color, Modifier, Style};
+use ratatui::style::Style;
 
-use super::glyphs::{ASCII, Glyphs, UNICODE};
+use super::glyphs::{ASCII, Glyphs};
 
 /// The styles and symbols of the dashboard.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Theme {
     pub(super) text: Style,
     pub(super) dim: Style,
@@ -40,7 +40,7 @@ pub struct Theme {
 }
 
 /// Backgrounds of the frames of a flame graph, with a legible foreground.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Flames {
     /// Code of the program, on even and odd lines.
     pub(super) own: [Style; 2],
@@ -55,24 +55,6 @@ pub(super) struct Flames {
     pub(super) waits: Style,
     pub(super) found: Style,
     pub(super) chosen: Style,
-}
-
-const PLAIN: Style = Style::new();
-
-const fn fg(color: u8) -> Style {
-    Style::new().fg(Color::Indexed(color))
-}
-
-const fn on(ground: u8) -> Style {
-    Style::new().bg(Color::Indexed(ground))
-}
-
-const fn ansi(color: Color) -> Style {
-    Style::new().fg(color)
-}
-
-const fn bold(style: Style) -> Style {
-    style.add_modifier(Modifier::BOLD)
 }
 
 impl Theme {
@@ -92,179 +74,31 @@ impl Theme {
 
     /// For terminals with a dark background, which is unchanged.
     pub fn dark() -> Self {
-        Self {
-            text: PLAIN,
-            dim: fg(246),
-            strong: bold(fg(255)),
-            accent: fg(147),
-            key: bold(fg(147)),
-            border: fg(239),
-            focus: fg(104),
-            selected: on(237),
-            selected_unfocused: on(235),
-            matched: bold(fg(222)),
-            chip: bold(fg(255)).bg(Color::Indexed(60)),
-            alert: bold(fg(16)).bg(Color::Indexed(215)),
-            good: fg(114),
-            warn: fg(215),
-            bad: fg(210),
-            recording: fg(204),
-            bytes: fg(110),
-            events: fg(150),
-            parts: [fg(110), fg(179), fg(140), fg(150), fg(180), fg(245)],
-            flames: Flames {
-                own: [fg(255).bg(Color::Indexed(61)), fg(255).bg(Color::Indexed(60))],
-                library: [fg(252).bg(Color::Indexed(239)), fg(252).bg(Color::Indexed(238))],
-                native: fg(255).bg(Color::Indexed(24)),
-                gc: fg(255).bg(Color::Indexed(90)),
-                jit: fg(255).bg(Color::Indexed(22)),
-                kernel: fg(255).bg(Color::Indexed(94)),
-                waits: fg(247).bg(Color::Indexed(235)),
-                found: fg(16).bg(Color::Indexed(179)),
-                chosen: bold(fg(16)).bg(Color::Indexed(147)),
-            },
-            glyphs: &UNICODE,
-        }
+        Self::built_in(include_str!("../../assets/themes/dark.toml"))
     }
 
     /// For terminals with a light background, which is unchanged.
     pub fn light() -> Self {
-        Self {
-            text: PLAIN,
-            dim: fg(241),
-            strong: bold(fg(16)),
-            accent: fg(55),
-            key: bold(fg(55)),
-            border: fg(250),
-            focus: fg(98),
-            selected: on(254),
-            selected_unfocused: on(255),
-            matched: bold(fg(130)),
-            chip: bold(fg(231)).bg(Color::Indexed(61)),
-            alert: bold(fg(231)).bg(Color::Indexed(130)),
-            good: fg(28),
-            warn: fg(130),
-            bad: fg(124),
-            recording: fg(161),
-            bytes: fg(25),
-            events: fg(28),
-            parts: [fg(25), fg(130), fg(91), fg(28), fg(166), fg(243)],
-            flames: Flames {
-                own: [fg(16).bg(Color::Indexed(147)), fg(16).bg(Color::Indexed(146))],
-                library: [fg(16).bg(Color::Indexed(252)), fg(16).bg(Color::Indexed(253))],
-                native: fg(16).bg(Color::Indexed(153)),
-                gc: fg(16).bg(Color::Indexed(219)),
-                jit: fg(16).bg(Color::Indexed(157)),
-                kernel: fg(16).bg(Color::Indexed(223)),
-                waits: fg(243).bg(Color::Indexed(255)),
-                found: fg(16).bg(Color::Indexed(222)),
-                chosen: bold(fg(231)).bg(Color::Indexed(55)),
-            },
-            glyphs: &UNICODE,
-        }
+        Self::built_in(include_str!("../../assets/themes/light.toml"))
     }
 
     /// For terminals with an unknown background: legible on dark and light ones.
     pub fn neutral() -> Self {
-        Self {
-            text: PLAIN,
-            dim: fg(243),
-            strong: bold(PLAIN),
-            accent: fg(98),
-            key: bold(fg(98)),
-            border: fg(243),
-            focus: fg(98),
-            selected: bold(fg(231)).bg(Color::Indexed(61)),
-            selected_unfocused: fg(231).bg(Color::Indexed(243)),
-            matched: bold(fg(130)),
-            chip: bold(fg(231)).bg(Color::Indexed(98)),
-            alert: bold(fg(231)).bg(Color::Indexed(130)),
-            good: fg(28),
-            warn: fg(130),
-            bad: fg(196),
-            recording: fg(161),
-            bytes: fg(31),
-            events: fg(28),
-            parts: [fg(31), fg(130), fg(133), fg(28), fg(66), fg(243)],
-            ..Self::dark()
-        }
+        Self::built_in(include_str!("../../assets/themes/neutral.toml"))
     }
 
     /// The 16 colors of every terminal, on its own background, nothing dimmed.
     pub fn high_contrast() -> Self {
-        Self {
-            text: PLAIN,
-            dim: PLAIN,
-            strong: bold(PLAIN),
-            accent: bold(ansi(Color::Cyan)),
-            key: bold(ansi(Color::Cyan)),
-            border: PLAIN,
-            focus: bold(ansi(Color::Cyan)),
-            selected: bold(ansi(Color::Black)).bg(Color::White),
-            selected_unfocused: PLAIN.add_modifier(Modifier::UNDERLINED),
-            matched: bold(PLAIN).add_modifier(Modifier::UNDERLINED),
-            chip: bold(ansi(Color::Black)).bg(Color::Cyan),
-            alert: bold(ansi(Color::Black)).bg(Color::Yellow),
-            good: bold(ansi(Color::Green)),
-            warn: bold(ansi(Color::Yellow)),
-            bad: bold(ansi(Color::Red)),
-            recording: bold(ansi(Color::Magenta)),
-            bytes: bold(ansi(Color::Cyan)),
-            events: bold(ansi(Color::Green)),
-            parts: [Color::Cyan, Color::Yellow, Color::Magenta, Color::Green, Color::Red, Color::White].map(ansi),
-            flames: Flames {
-                own: [ansi(Color::Black).bg(Color::Green); 2],
-                library: [ansi(Color::White).bg(Color::Blue); 2],
-                native: ansi(Color::Black).bg(Color::Cyan),
-                gc: ansi(Color::White).bg(Color::Magenta),
-                jit: ansi(Color::Black).bg(Color::Gray),
-                kernel: ansi(Color::White).bg(Color::Red),
-                waits: PLAIN.add_modifier(Modifier::UNDERLINED),
-                found: ansi(Color::Black).bg(Color::Yellow),
-                chosen: bold(ansi(Color::Black)).bg(Color::White),
-            },
-            glyphs: &UNICODE,
-        }
+        Self::built_in(include_str!("../../assets/themes/high-contrast.toml"))
     }
 
     /// No colors: bold, dim and reverse video.
     pub fn mono() -> Self {
-        const DIM: Style = Style::new().add_modifier(Modifier::DIM);
-        const BOLD: Style = bold(PLAIN);
-        const REVERSED: Style = Style::new().add_modifier(Modifier::REVERSED);
-        Self {
-            text: PLAIN,
-            dim: DIM,
-            strong: BOLD,
-            accent: BOLD,
-            key: BOLD,
-            border: DIM,
-            focus: BOLD,
-            selected: REVERSED,
-            selected_unfocused: PLAIN.add_modifier(Modifier::UNDERLINED),
-            matched: BOLD.add_modifier(Modifier::UNDERLINED),
-            chip: REVERSED,
-            alert: bold(REVERSED),
-            good: PLAIN,
-            warn: BOLD,
-            bad: BOLD,
-            recording: BOLD,
-            bytes: PLAIN,
-            events: PLAIN,
-            parts: [PLAIN, BOLD, DIM, PLAIN, BOLD, DIM],
-            flames: Flames {
-                own: [REVERSED; 2],
-                library: [REVERSED.add_modifier(Modifier::DIM); 2],
-                native: REVERSED.add_modifier(Modifier::DIM),
-                gc: REVERSED.add_modifier(Modifier::DIM),
-                jit: REVERSED.add_modifier(Modifier::DIM),
-                kernel: REVERSED.add_modifier(Modifier::DIM),
-                waits: DIM.add_modifier(Modifier::UNDERLINED),
-                found: REVERSED.add_modifier(Modifier::UNDERLINED),
-                chosen: bold(REVERSED).add_modifier(Modifier::UNDERLINED),
-            },
-            glyphs: &UNICODE,
-        }
+        Self::built_in(include_str!("../../assets/themes/mono.toml"))
+    }
+
+    fn built_in(text: &str) -> Self {
+        Self::parse(text, Self::default).expect("a file of this program, read by its tests")
     }
 
     /// The same theme with ASCII symbols.
@@ -277,6 +111,8 @@ impl Theme {
 
 #[cfg(test)]
 mod tests {
+    use ratatui::style::Color;
+
     use super::*;
 
     /// Relative luminance (WCAG 2.1, "relative luminance") of one of the 240 colors that are the same in every terminal.

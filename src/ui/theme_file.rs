@@ -1,4 +1,4 @@
-//! User-defined themes: TOML with a style for each role that differs from a built-in theme.
+//! Theme files: TOML with a style for each role that differs from the base, which is a built-in theme. The built-in themes are such files, too.
 //!
 //! ```toml
 //! base = "light"
@@ -33,6 +33,12 @@ const ROLES: &[(&str, Role)] = &[
     ("recording", |theme| &mut theme.recording),
     ("graph-1", |theme| &mut theme.bytes),
     ("graph-2", |theme| &mut theme.events),
+    ("part-1", |theme| &mut theme.parts[0]),
+    ("part-2", |theme| &mut theme.parts[1]),
+    ("part-3", |theme| &mut theme.parts[2]),
+    ("part-4", |theme| &mut theme.parts[3]),
+    ("part-5", |theme| &mut theme.parts[4]),
+    ("part-6", |theme| &mut theme.parts[5]),
     ("flame", |theme| &mut theme.flames.own[0]),
     ("flame-odd", |theme| &mut theme.flames.own[1]),
     ("flame-library", |theme| &mut theme.flames.library[0]),
@@ -61,12 +67,17 @@ impl Theme {
     /// # Errors
     /// A key is not a role, or a value is not a style: one line about it.
     pub fn from_toml(text: &str) -> Result<Self, String> {
+        Self::parse(text, Self::dark)
+    }
+
+    /// Parses a theme file that is based on `default` unless it names another base.
+    pub(super) fn parse(text: &str, default: fn() -> Self) -> Result<Self, String> {
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
             let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count()) + 1;
             format!("line {line}: {}", error.message().lines().next().unwrap_or_default())
         })?;
         let mut theme = match table.get("base") {
-            None => Self::dark(),
+            None => default(),
             Some(base) => base.as_str().and_then(Self::named).ok_or_else(|| format!("base must be one of {}", Self::NAMES.join(", ")))?,
         };
         for (key, value) in table.iter().filter(|(key, _)| *key != "base") {
