@@ -84,13 +84,8 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
 /// What is missing from the samples.
 #[derive(Default, Serialize)]
 struct Missing {
-    /// Whether the samples include kernel code.
-    kernel_visible: bool,
-    lost_samples: u64,
-    /// Threads that could not be sampled.
-    missed_threads: u64,
-    /// Threads that ended before they could be sampled.
-    short_threads: u64,
+    #[serde(flatten)]
+    losses: SampleLosses,
     /// Samples whose callers are missing, because code in between does not maintain the frame pointer.
     broken_chains: u64,
     /// Samples whose stack is deeper than the kernel records.
@@ -99,9 +94,7 @@ struct Missing {
 
 impl Missing {
     fn of(time: &CpuTime) -> Self {
-        let SampleLosses { includes_kernel, lost, missed_threads, short_threads, .. } = time.losses;
-        let (broken_chains, cut_chains) = (time.broken, time.cut);
-        Self { kernel_visible: includes_kernel, lost_samples: lost, missed_threads, short_threads, broken_chains, cut_chains }
+        Self { losses: time.losses, broken_chains: time.broken, cut_chains: time.cut }
     }
 }
 

@@ -63,30 +63,13 @@ struct Report {
     off_cpu: Option<OffCpu>,
     /// Present if the kernel sampled and the file records it: whether kernel code was sampled too, and how many samples are missing.
     #[serde(flatten)]
-    losses: Option<Losses>,
+    losses: Option<SampleLosses>,
     /// Present if the file contains requests.
     #[serde(flatten)]
     routes: Option<Routes>,
     /// Why the process was slow; present if the file contains more than samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     slow: Option<SlowCauses>,
-}
-
-#[derive(Serialize)]
-struct Losses {
-    kernel_visible: bool,
-    lost_samples: u64,
-    unreadable_samples: u64,
-    throttled: u64,
-    missed_threads: u64,
-    short_threads: u64,
-}
-
-impl From<SampleLosses> for Losses {
-    fn from(SampleLosses { includes_kernel, lost, unreadable, throttled, missed_threads, short_threads }: SampleLosses) -> Self {
-        let (lost_samples, unreadable_samples) = (lost, unreadable);
-        Self { kernel_visible: includes_kernel, lost_samples, unreadable_samples, throttled, missed_threads, short_threads }
-    }
 }
 
 #[derive(Serialize)]
@@ -120,7 +103,7 @@ pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<E
             .as_ref()
             .map(|FileContents { analysis, .. }| Routes::new(&analysis.snapshot.activities, arguments.count))
             .filter(|routes| !routes.is_empty()),
-        losses: losses.map(Losses::from),
+        losses,
         ..report(&sampled, cpu, arguments)
     };
     print::document(arguments.output.json, &report, write_text)?;

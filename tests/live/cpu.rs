@@ -122,7 +122,7 @@ fn sample_file_matches_live_profile() {
 
         let report = Invocation::new(["report", path, "--json", "-n", "10000"]).run().json();
         assert_eq!((&report["source"], &report["samples"]), (&json!("cpu"), &profile["samples"]), "{runtime}");
-        for losses in ["kernel_visible", "lost_samples", "missed_threads", "short_threads"] {
+        for losses in ["kernel_visible", "lost_samples", "unreadable_samples", "throttled", "missed_threads", "short_threads"] {
             assert!(!report[losses].is_null() && report[losses] == profile[losses], "{runtime}: {losses}: {report:#}");
         }
         assert_eq!(

@@ -161,7 +161,7 @@ fn live_update(process: &Process, time: &CpuTime, arguments: &args::Cpu) -> Live
 
 fn write_text(out: &mut dyn Write, live_update: &LiveUpdate) -> io::Result<()> {
     let LiveUpdate { pid, name, elapsed_ms, now_percent, cpu_ms, samples, missing, methods, .. } = live_update;
-    let lost = if missing.lost_samples == 0 { String::new() } else { format!(", {} lost", Count(missing.lost_samples)) };
+    let lost = if missing.losses.lost == 0 { String::new() } else { format!(", {} lost", Count(missing.losses.lost)) };
     writeln!(
         out,
         "{name} ({pid}): {now_percent:.1} % of one core now; {cpu_ms:.0} ms CPU time in {:.0} s; {}{lost}",
@@ -221,7 +221,7 @@ mod tests {
             "   612.3  61.2%   90.0%    1200.0    1800.0  managed    App.Work()  [App]",
         ];
         assert_eq!(text(&live_update), expected);
-        (live_update.methods, live_update.missing.lost_samples) = (Vec::new(), 3);
+        (live_update.methods, live_update.missing.losses.lost) = (Vec::new(), 3);
         assert!(text(&live_update)[0].ends_with("2.9k samples, 3 lost"), "{:?}", text(&live_update));
         assert_eq!(text(&live_update)[2], "no CPU time in the last 2 s");
     }

@@ -3,6 +3,8 @@
 //! Their metadata declares strings as single characters (`record-trace`, 2026), hence the fixed layouts here. Source: the manifests of these
 //! providers in microsoft/perfview, verified against the output of `record-trace`.
 
+use serde::Serialize;
+
 use super::{Fields, Payload};
 
 /// A thread was switched out at the time of the event; the event's stack shows where.
@@ -69,14 +71,17 @@ impl<'a> Payload<'a> for ThreadTime<'a> {
     }
 }
 
-/// Sample losses of a file; written at the end of dn-top's own files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Sample losses of a file; written at the end of dn-top's own files, and serialized with the names of its JSON output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct SampleLosses {
     /// Whether samples include kernel frames.
+    #[serde(rename = "kernel_visible")]
     pub includes_kernel: bool,
     /// Samples dropped because a ring buffer was full.
+    #[serde(rename = "lost_samples")]
     pub lost: u64,
     /// Samples that could not be decoded.
+    #[serde(rename = "unreadable_samples")]
     pub unreadable: u64,
     /// Number of times that the kernel throttled sampling because of the sample rate.
     pub throttled: u64,
