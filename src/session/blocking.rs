@@ -8,6 +8,8 @@ use std::task::{Context, Poll, ready};
 
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
+use crate::net::client::Client;
+
 /// Running work. Its output is the result, or the panic in it. Dropping it does not end the work.
 #[derive(Debug)]
 pub(super) struct Blocking<T> {
@@ -24,6 +26,12 @@ pub(super) fn start_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
         *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
     });
     Blocking { task: spawn_blocking(work), result }
+}
+
+/// Reads facts of a process, from `/proc`, which can be slow; `None` after a panic in it, which the panic hook reports.
+pub(super) async fn read_process<T: Send + 'static>(client: &Client, read: impl FnOnce(&Client) -> T + Send + 'static) -> Option<T> {
+    let client = client.clone();
+    start_blocking(move || read(&client)).await.ok()
 }
 
 impl<T> Blocking<T> {

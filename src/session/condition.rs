@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, sleep, sleep_until};
 
 pub(super) use self::event::occurrence;
-use super::blocking::start_blocking;
+use super::blocking::read_process;
 use super::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection, StartError};
 use crate::analysis::{CounterKind, CounterSnapshot};
 use crate::clr::SelectError;
@@ -244,11 +244,10 @@ impl<'a> Monitor<'a> {
     async fn process_value(&mut self) -> Result<Value, ConditionError> {
         loop {
             sleep_until(self.due).await;
-            let (now, client) = (Instant::now(), self.client.clone());
+            let now = Instant::now();
             self.due = now + INTERVAL;
             let figure = &self.threshold.figure;
-            // /proc can be slow. A panic in it is reported by the panic hook.
-            let (cpu, resources) = start_blocking(move || (client.cpu_time(), client.resources())).await.unwrap_or_default();
+            let (cpu, resources) = read_process(&self.client, |client| (client.cpu_time(), client.resources())).await.unwrap_or_default();
             let value = match figure {
                 Figure::Cpu => match (self.cpu.replace((now, cpu.ok_or_else(|| ConditionError::Unknown(figure.clone()))?)), cpu) {
                     (Some((before, used)), Some(cpu)) => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use foldhash::HashMap;
 use tokio::time::Instant;
 
-use super::blocking::start_blocking;
+use super::blocking::read_process;
 use super::threads::limits_since;
 use crate::model::{CpuConstraints, CpuLimit, CpuUse};
 use crate::net::client::Client;
@@ -45,10 +45,9 @@ struct Reading {
 impl CpuMonitor {
     /// Takes another reading, on a thread for blocking calls: /proc can be slow. `None` if it does not show the process.
     pub(super) async fn read(&mut self, client: &Client) -> Option<CpuUse> {
-        let (at, client) = (Instant::now(), client.clone());
-        let read = move || (client.cpu_time(), client.scheduled_threads(MAX_THREADS), client.cpu_limits(), client.machine_busy());
-        // A panic in it is reported by the panic hook.
-        let (cpu, threads, limits, machine) = start_blocking(read).await.ok()?;
+        let at = Instant::now();
+        let read = |client: &Client| (client.cpu_time(), client.scheduled_threads(MAX_THREADS), client.cpu_limits(), client.machine_busy());
+        let (cpu, threads, limits, machine) = read_process(client, read).await?;
         self.take(at, cpu, threads, limits, machine)
     }
 
@@ -58,8 +57,8 @@ impl CpuMonitor {
         if self.candidates.is_empty() {
             return Some(0);
         }
-        let (client, candidates) = (client.clone(), std::mem::take(&mut self.candidates));
-        self.candidates = start_blocking(move || client.uninterruptible_threads(&candidates)).await.ok()??;
+        let candidates = std::mem::take(&mut self.candidates);
+        self.candidates = read_process(client, move |client| client.uninterruptible_threads(&candidates)).await??;
         Some(self.candidates.len() as u64)
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
-use super::blocking::start_blocking;
+use super::blocking::read_process;
 use crate::ipc::{DumpKind, DumpRequest, Hresult, TargetPath};
 use crate::model::{Bytes, FreeSpace, Obstacle, Process, RunState, SafeText, has_own_root, reachable_path};
 use crate::net::client::Client;
@@ -151,8 +151,7 @@ pub struct CheckedDump {
 pub async fn check_dump(client: &Client, process: &Process, request: &DumpRequest) -> Result<CheckedDump, DumpError> {
     let path = free_path(process, &request.path)?;
     let Some(folder) = path.parent().map(Path::to_owned) else { return Ok(CheckedDump { path, warning: None }) };
-    let client = client.clone();
-    let space = start_blocking(move || free_space(&client, &folder)).await.ok().flatten();
+    let space = read_process(client, move |client| free_space(client, &folder)).await.flatten();
     check_memory(space, process.usage.dump_bytes(request.kind))?;
     Ok(CheckedDump { path, warning: space.and_then(FreeSpace::dump_warning) })
 }

@@ -6,7 +6,7 @@ use foldhash::{HashMap, HashSet};
 use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
-use super::blocking::start_blocking;
+use super::blocking::read_process;
 use super::listener::Listener;
 use super::names::NAME_KEYWORDS;
 use super::{StartError, StopLimit, Unfinished};
@@ -70,8 +70,7 @@ pub async fn thread_stacks(client: &Client) -> Result<ThreadStacks, StacksError>
         sleep(POLL_INTERVAL).await;
     }
     // Read now, as threads may exit at any time.
-    let reading = client.clone();
-    let names = start_blocking(move || reading.thread_names()).await.unwrap_or_default();
+    let names = read_process(client, Client::thread_names).await.unwrap_or_default();
     let over = listener.is_over();
     let ended = listener.stop(StopLimit::RUNDOWN).await;
     let mut waits = waits(client).await;
@@ -87,8 +86,7 @@ pub async fn thread_stacks(client: &Client) -> Result<ThreadStacks, StacksError>
 
 /// Returns what threads wait for in the kernel.
 async fn waits(client: &Client) -> HashMap<u64, &'static str> {
-    let client = client.clone();
-    start_blocking(move || client.thread_waits()).await.unwrap_or_default()
+    read_process(client, Client::thread_waits).await.unwrap_or_default()
 }
 
 /// Accepts the samples of the sampler's first pass, for which it suspends all threads: one moment. The pass ends when a thread is sampled again.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::blocking::start_blocking;
+use super::blocking::read_process;
 use super::counters::{CounterEvent, CounterMonitor, CounterOptions, CounterSelection};
 use super::cpu_use::CpuMonitor;
 use crate::analysis::{CountersSnapshot, RequestDurations};
@@ -53,19 +53,6 @@ impl Search {
     }
 }
 
-/// Returns whether a file of this name is mapped into the process.
-async fn maps(client: &Client, file: &'static str) -> bool {
-    let client = client.clone();
-    start_blocking(move || client.maps(file)).await.unwrap_or(false)
-}
-
-/// Returns memory, threads and open files of the process.
-async fn resources(client: &Client) -> ResourceUse {
-    let client = client.clone();
-    // A panic in it is reported by the panic hook.
-    start_blocking(move || client.resources()).await.unwrap_or_default()
-}
-
 /// Returns the number of loaded assemblies.
 fn assemblies(counters: &CountersSnapshot) -> Option<f64> {
     counters.find(COUNTERS_PROVIDER, "assembly-count")?.history.last().map(|(_, count)| *count)
@@ -104,9 +91,10 @@ pub async fn watch<F: Future<Output = ()>>(
                 let is_due = has_durations && !sent && search.is_due(assemblies(&counters));
                 // /proc may be slow.
                 let read = async {
-                    let (may_send, cpu) = (is_due && maps(client, HTTP_CLIENT).await, cpu_use.read(client).await);
-                    let disk_waiters = cpu_use.disk_waiters(client).await;
-                    (may_send, cpu, ResourceUse { disk_waiters, ..resources(client).await })
+                    let may_send = is_due && read_process(client, |client| client.maps(HTTP_CLIENT)).await.unwrap_or(false);
+                    let (cpu, disk_waiters) = (cpu_use.read(client).await, cpu_use.disk_waiters(client).await);
+                    let resources = read_process(client, Client::resources).await.unwrap_or_default();
+                    (may_send, cpu, ResourceUse { disk_waiters, ..resources })
                 };
                 let (may_send, cpu, resources) = tokio::select! {
                     _ = stop.wait_for(|stop| *stop) => break,
