@@ -35,12 +35,7 @@ impl Described {
         self.spans().map(|[start, name, value]| (&self.text[start..name], &self.text[name + 1..value]))
     }
 
-    /// Returns the [fields](Self::fields) as `name=value`.
-    pub fn assignments(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.spans().map(|[start, _, value]| &self.text[start..value])
-    }
-
-    /// Returns the [assignments](Self::assignments), separated by spaces.
+    /// Returns the [fields](Self::fields) as `name=value`, separated by spaces.
     pub fn text(&self) -> &str {
         &self.text
     }

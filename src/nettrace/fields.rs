@@ -169,11 +169,6 @@ impl<'a> Values<'a> {
         Self { fields: fields.iter(), budget, payload, truncated: false }
     }
 
-    /// Returns the value of the field with this name, among those not yet read.
-    pub fn find(mut self, name: &str) -> Option<Value<'a>> {
-        self.find_map(|(field, value)| (field.name == name).then_some(value))
-    }
-
     /// Returns whether the payload was truncated or malformed. Known once all values were read.
     pub fn is_truncated(&self) -> bool {
         self.truncated

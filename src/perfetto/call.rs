@@ -87,11 +87,6 @@ impl<M: Method, T: Clone> Calls<M, T> {
         }
     }
 
-    /// Whether the service has the method.
-    pub fn has(&self, method: M) -> bool {
-        self.id(method).is_some()
-    }
-
     fn id(&self, method: M) -> Option<u32> {
         self.methods.iter().find(|(known, _)| *known == method).map(|(_, id)| *id)
     }

@@ -23,8 +23,6 @@ pub mod flag {
     pub const CONTINUES: u16 = 1;
     /// The last fragment continues in the next chunk.
     pub const IS_CONTINUED: u16 = 2;
-    /// The chunk must not be read before it is patched.
-    pub const NEEDS_PATCHING: u16 = 4;
 }
 
 /// A writer, that is a sequence of packets: 1 to 32767.

@@ -271,19 +271,6 @@ impl Commit {
         });
     }
 
-    /// Patches four bytes of a chunk committed earlier, at an offset after its header. dn-top's own chunks never need it.
-    pub fn patch(&mut self, buffer: u32, writer: u16, chunk: u32, offset: u32, data: [u8; 4]) {
-        Message::new(&mut self.bytes).message(2, |patched| {
-            patched.uint(1, buffer.into());
-            patched.uint(2, writer.into());
-            patched.uint(3, chunk.into());
-            patched.message(4, |patch| {
-                patch.uint(1, offset.into());
-                patch.bytes(2, &data);
-            });
-        });
-    }
-
     /// Acknowledges a flush, and all before it.
     pub fn acknowledge(&mut self, request: u64) {
         Message::new(&mut self.bytes).uint(3, request);

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use dn_top::perfetto::Message;
-use dn_top::perfetto::chunk::{ChunkHeader, ChunkWriter, WriterId, flag};
+use dn_top::perfetto::chunk::{ChunkHeader, ChunkWriter, WriterId};
 use dn_top::perfetto::ipc::{Body, Frame, FrameReader};
 use dn_top::perfetto::page::PageSize;
 use dn_top::perfetto::producer::{Commit, DataSource, Initialize, notify, packets};
@@ -345,9 +345,11 @@ fn m12_only_the_owner_patches_a_chunk() {
     consumer.call("EnableTracing", recording("m12", 1024));
     let (_, config) = started(&mut source, commands);
     let buffer = field(&config, 2).unwrap().number() as u32;
+    // The flag of a chunk that must not be read before it is patched. The chunks of dn-top never need it.
+    const NEEDS_PATCHING: u16 = 4;
     // The last four bytes of the packet are still missing.
     let packet = payload(b"patch____");
-    let mut image = ChunkHeader { chunk: 0, writer: 3, fragments: 1, flags: flag::NEEDS_PATCHING }.encode().to_vec();
+    let mut image = ChunkHeader { chunk: 0, writer: 3, fragments: 1, flags: NEEDS_PATCHING }.encode().to_vec();
     image.push(packet.len() as u8);
     image.extend_from_slice(&packet);
     let offset = (1 + packet.len() - 4) as u32;
@@ -355,9 +357,19 @@ fn m12_only_the_owner_patches_a_chunk() {
     commit.send_chunk(&image, buffer);
     assert!(source.ask("CommitData", commit.into_bytes()).success);
     let mut patch = |client: &mut Client, data: &[u8; 4]| {
-        let mut commit = Commit::default();
-        commit.patch(buffer, 3, 0, offset, *data);
-        let is_done = client.ask("CommitData", commit.into_bytes()).success;
+        // Of writer 3, chunk 0.
+        let commit = message(|commit| {
+            commit.message(2, |patched| {
+                patched.uint(1, buffer.into());
+                patched.uint(2, 3);
+                patched.uint(3, 0);
+                patched.message(4, |patch| {
+                    patch.uint(1, offset.into());
+                    patch.bytes(2, data);
+                });
+            });
+        });
+        let is_done = client.ask("CommitData", commit).success;
         (is_done, payloads(&consumer.read()))
     };
     // The service may or may not report failure for an ineffective patch.

@@ -88,14 +88,6 @@ fn relocated_fields_are_resolved() {
 }
 
 #[test]
-fn values_are_found_by_name() {
-    let fields = [named("a", FieldType::Byte), named("b", FieldType::Byte)];
-    let values = Values::new(&fields, &[1, 2], false);
-    assert!(matches!(values.clone().find("b"), Some(Value::UInt(2))));
-    assert!(values.find("c").is_none());
-}
-
-#[test]
 fn malformed_descriptions_have_bounded_cost() {
     use FieldType::*;
     // 2^64 zero-sized elements, and objects with many fields but no content.
