@@ -43,7 +43,7 @@ fn put_tag(out: &mut Vec<u8>, kind: u8, payload: &[u8]) {
 fn put_v1(out: &mut Vec<u8>, fields: &[Field]) {
     out.put_u32(fields.len() as u32);
     for field in fields {
-        out.put_u32(code(&field.kind));
+        out.put_u32(field.kind.code());
         if let FieldType::Object(nested) = &field.kind {
             put_v1(out, nested);
         }
@@ -64,7 +64,7 @@ fn put_v2(out: &mut Vec<u8>, fields: &[Field]) {
 }
 
 fn put_v2_type(out: &mut Vec<u8>, kind: &FieldType) {
-    out.put_u32(code(kind));
+    out.put_u32(kind.code());
     match kind {
         FieldType::Object(nested) => put_v2(out, nested),
         FieldType::Array(element) => put_v2_type(out, element),
@@ -75,35 +75,4 @@ fn put_v2_type(out: &mut Vec<u8>, kind: &FieldType) {
 /// Writes text up to the first NUL, which would terminate it.
 fn put_text(out: &mut Vec<u8>, text: &str) {
     out.put_utf16z(text.split('\0').next().unwrap_or_default());
-}
-
-pub(super) fn code(kind: &FieldType) -> u32 {
-    match kind {
-        FieldType::Object(_) => 1,
-        FieldType::Boolean => 3,
-        FieldType::Char => 4,
-        FieldType::SByte => 5,
-        FieldType::Byte => 6,
-        FieldType::Int16 => 7,
-        FieldType::UInt16 => 8,
-        FieldType::Int32 => 9,
-        FieldType::UInt32 => 10,
-        FieldType::Int64 => 11,
-        FieldType::UInt64 => 12,
-        FieldType::Single => 13,
-        FieldType::Double => 14,
-        FieldType::Decimal => 15,
-        FieldType::DateTime => 16,
-        FieldType::Guid => 17,
-        FieldType::String => 18,
-        FieldType::Array(_) => 19,
-        FieldType::VarInt => 20,
-        FieldType::VarUInt => 21,
-        FieldType::FixedLengthArray(..) => 22,
-        FieldType::Utf8CodeUnit => 23,
-        FieldType::RelLoc(_) => 24,
-        FieldType::DataLoc(_) => 25,
-        FieldType::Boolean8 => 26,
-        FieldType::Unknown(code) => *code,
-    }
 }

@@ -109,29 +109,46 @@ fn deeper(depth: u32) -> Result<u32, FieldError> {
     depth.checked_sub(1).ok_or(FieldError::Depth)
 }
 
+/// The types without further description, with their codes.
+static PLAIN: [(u32, FieldType); 20] = [
+    (3, FieldType::Boolean),
+    (4, FieldType::Char),
+    (5, FieldType::SByte),
+    (6, FieldType::Byte),
+    (7, FieldType::Int16),
+    (8, FieldType::UInt16),
+    (9, FieldType::Int32),
+    (10, FieldType::UInt32),
+    (11, FieldType::Int64),
+    (12, FieldType::UInt64),
+    (13, FieldType::Single),
+    (14, FieldType::Double),
+    (15, FieldType::Decimal),
+    (16, FieldType::DateTime),
+    (17, FieldType::Guid),
+    (18, FieldType::String),
+    (20, FieldType::VarInt),
+    (21, FieldType::VarUInt),
+    (23, FieldType::Utf8CodeUnit),
+    (26, FieldType::Boolean8),
+];
+
 /// Returns the type for a code without further description.
 fn plain(code: u32) -> FieldType {
-    match code {
-        3 => FieldType::Boolean,
-        4 => FieldType::Char,
-        5 => FieldType::SByte,
-        6 => FieldType::Byte,
-        7 => FieldType::Int16,
-        8 => FieldType::UInt16,
-        9 => FieldType::Int32,
-        10 => FieldType::UInt32,
-        11 => FieldType::Int64,
-        12 => FieldType::UInt64,
-        13 => FieldType::Single,
-        14 => FieldType::Double,
-        15 => FieldType::Decimal,
-        16 => FieldType::DateTime,
-        17 => FieldType::Guid,
-        18 => FieldType::String,
-        20 => FieldType::VarInt,
-        21 => FieldType::VarUInt,
-        23 => FieldType::Utf8CodeUnit,
-        26 => FieldType::Boolean8,
-        code => FieldType::Unknown(code),
+    PLAIN.iter().find(|(known, _)| *known == code).map_or(FieldType::Unknown(code), |(_, kind)| kind.clone())
+}
+
+impl FieldType {
+    /// Returns the type code.
+    pub(in crate::nettrace) fn code(&self) -> u32 {
+        match self {
+            Self::Object(_) => 1,
+            Self::Array(_) => 19,
+            Self::FixedLengthArray(..) => 22,
+            Self::RelLoc(_) => 24,
+            Self::DataLoc(_) => 25,
+            Self::Unknown(code) => *code,
+            plain => PLAIN.iter().find(|(_, known)| known == plain).map_or(0, |(code, _)| *code),
+        }
     }
 }

@@ -3,7 +3,6 @@
 use crate::wire::Put;
 
 use super::super::super::{Field, FieldType, Metadata};
-use super::super::metadata::code;
 
 /// Options of a record.
 const OPCODE: u8 = 1;
@@ -57,7 +56,7 @@ fn put_fields(out: &mut Vec<u8>, fields: &[Field], is_v6: bool) -> Option<()> {
 
 fn put_type(out: &mut Vec<u8>, kind: &FieldType, is_v6: bool) -> Option<()> {
     let kind = if *kind == FieldType::DateTime && !is_v6 { &FieldType::UInt64 } else { kind };
-    out.put_u8(u8::try_from(code(kind)).ok()?);
+    out.put_u8(u8::try_from(kind.code()).ok()?);
     match kind {
         FieldType::Object(nested) => put_fields(out, nested, is_v6)?,
         FieldType::Array(element) | FieldType::RelLoc(element) | FieldType::DataLoc(element) => put_type(out, element, is_v6)?,
