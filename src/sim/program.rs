@@ -53,7 +53,7 @@ pub(super) struct Program {
     own_provider: String,
     command_line: String,
     pid: u64,
-    metadata: [u32; Kind::COUNT],
+    metadata: [u32; Kind::ALL.len()],
     rates: [(Activity, f64); 7],
     waves: f64,
     /// Time simulated so far; `due` holds the fraction of the next event of each kind.
@@ -97,7 +97,7 @@ impl Program {
             own_provider: format!("Demo-{}", spec.name),
             command_line: spec.command.join(" "),
             pid: u64::from(spec.pid),
-            metadata: [0; Kind::COUNT],
+            metadata: [0; Kind::ALL.len()],
             rates: [
                 (Activity::Gc, gc),
                 (Activity::Exception, exception),

@@ -4,6 +4,8 @@ use crate::clr::{EVENT_PIPE_PROVIDER, RUNDOWN_PROVIDER, RUNTIME_PROVIDER, SAMPLE
 use crate::nettrace::{Field, FieldType, Metadata};
 use crate::wire::Put;
 
+/// Stands for the provider of the program.
+const OWN_PROVIDER: &str = "";
 const COLLECTIONS: u64 = 0x1;
 const TYPES: u64 = 0x8_0000;
 const HEAP_DUMP: u64 = 0x10_0000;
@@ -13,37 +15,39 @@ const EXCEPTION: u64 = 0x8000;
 /// EventSource sets these bits for all its events.
 const EVENT_SOURCE: u64 = 0xf000_0000_0000;
 
+listed! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    SuspendBegin,
-    SuspendEnd,
-    GcStart,
-    GcEnd,
-    HeapStats,
-    RestartBegin,
-    RestartEnd,
-    HeapTypes,
-    HeapRoots,
-    HeapStaticVariables,
-    HeapNodes,
-    HeapEdges,
-    Exception,
-    ContentionStart,
-    ContentionStop,
-    MethodLoad,
-    Sample,
-    Custom,
-    Counter,
-    CounterSum,
-    ProcessInfo,
-    MethodRundown,
-    ModuleRundown,
-    RundownComplete,
+    SuspendBegin => (RUNTIME_PROVIDER, 9, 1, 4, COLLECTIONS),
+    SuspendEnd => (RUNTIME_PROVIDER, 8, 1, 4, COLLECTIONS),
+    GcStart => (RUNTIME_PROVIDER, 1, 2, 4, COLLECTIONS),
+    GcEnd => (RUNTIME_PROVIDER, 2, 1, 4, COLLECTIONS),
+    HeapStats => (RUNTIME_PROVIDER, 4, 2, 4, COLLECTIONS),
+    RestartBegin => (RUNTIME_PROVIDER, 7, 1, 4, COLLECTIONS),
+    RestartEnd => (RUNTIME_PROVIDER, 3, 1, 4, COLLECTIONS),
+    HeapTypes => (RUNTIME_PROVIDER, 15, 0, 4, TYPES),
+    HeapRoots => (RUNTIME_PROVIDER, 16, 0, 4, HEAP_DUMP),
+    HeapStaticVariables => (RUNTIME_PROVIDER, 38, 0, 4, HEAP_DUMP),
+    HeapNodes => (RUNTIME_PROVIDER, 18, 0, 4, HEAP_DUMP),
+    HeapEdges => (RUNTIME_PROVIDER, 19, 0, 4, HEAP_DUMP),
+    Exception => (RUNTIME_PROVIDER, 80, 1, 2, EXCEPTION),
+    ContentionStart => (RUNTIME_PROVIDER, 81, 1, 4, CONTENTION),
+    ContentionStop => (RUNTIME_PROVIDER, 91, 1, 4, CONTENTION),
+    MethodLoad => (RUNTIME_PROVIDER, 143, 2, 4, JIT),
+    Sample => (SAMPLE_PROFILER, 0, 0, 4, 0),
+    Custom => (OWN_PROVIDER, 1, 0, 4, EVENT_SOURCE),
+    Counter => ("System.Runtime", 4, 0, 0, EVENT_SOURCE),
+    CounterSum => ("System.Runtime", 5, 0, 0, EVENT_SOURCE),
+    ProcessInfo => (EVENT_PIPE_PROVIDER, 1, 1, 0, 0),
+    MethodRundown => (RUNDOWN_PROVIDER, 144, 2, 4, JIT),
+    ModuleRundown => (RUNDOWN_PROVIDER, 154, 2, 4, 0x8),
+    RundownComplete => (RUNDOWN_PROVIDER, 146, 1, 4, 0),
+}
+/// Provider, ID, version, level and keywords.
+fn row(self) -> (&'static str, u32, u32, u32, u64);
 }
 
 impl Kind {
-    pub(super) const COUNT: usize = Self::RundownComplete as usize + 1;
-
     /// Whether it is sent regardless of the session's providers.
     pub(super) fn is_always_sent(self) -> bool {
         matches!(self, Self::ProcessInfo | Self::MethodRundown | Self::ModuleRundown | Self::RundownComplete)
@@ -52,32 +56,8 @@ impl Kind {
     /// Returns its metadata. The runtime's own events have neither names nor fields on the wire.
     pub(super) fn metadata(self, own_provider: &str) -> Metadata {
         use FieldType::{Double, Int32, Single, String};
-        let (provider, event_id, version, level, keywords) = match self {
-            Self::SuspendBegin => (RUNTIME_PROVIDER, 9, 1, 4, COLLECTIONS),
-            Self::SuspendEnd => (RUNTIME_PROVIDER, 8, 1, 4, COLLECTIONS),
-            Self::GcStart => (RUNTIME_PROVIDER, 1, 2, 4, COLLECTIONS),
-            Self::GcEnd => (RUNTIME_PROVIDER, 2, 1, 4, COLLECTIONS),
-            Self::HeapStats => (RUNTIME_PROVIDER, 4, 2, 4, COLLECTIONS),
-            Self::RestartBegin => (RUNTIME_PROVIDER, 7, 1, 4, COLLECTIONS),
-            Self::RestartEnd => (RUNTIME_PROVIDER, 3, 1, 4, COLLECTIONS),
-            Self::HeapTypes => (RUNTIME_PROVIDER, 15, 0, 4, TYPES),
-            Self::HeapRoots => (RUNTIME_PROVIDER, 16, 0, 4, HEAP_DUMP),
-            Self::HeapStaticVariables => (RUNTIME_PROVIDER, 38, 0, 4, HEAP_DUMP),
-            Self::HeapNodes => (RUNTIME_PROVIDER, 18, 0, 4, HEAP_DUMP),
-            Self::HeapEdges => (RUNTIME_PROVIDER, 19, 0, 4, HEAP_DUMP),
-            Self::Exception => (RUNTIME_PROVIDER, 80, 1, 2, EXCEPTION),
-            Self::ContentionStart => (RUNTIME_PROVIDER, 81, 1, 4, CONTENTION),
-            Self::ContentionStop => (RUNTIME_PROVIDER, 91, 1, 4, CONTENTION),
-            Self::MethodLoad => (RUNTIME_PROVIDER, 143, 2, 4, JIT),
-            Self::Sample => (SAMPLE_PROFILER, 0, 0, 4, 0),
-            Self::Custom => (own_provider, 1, 0, 4, EVENT_SOURCE),
-            Self::Counter => ("System.Runtime", 4, 0, 0, EVENT_SOURCE),
-            Self::CounterSum => ("System.Runtime", 5, 0, 0, EVENT_SOURCE),
-            Self::ProcessInfo => (EVENT_PIPE_PROVIDER, 1, 1, 0, 0),
-            Self::MethodRundown => (RUNDOWN_PROVIDER, 144, 2, 4, JIT),
-            Self::ModuleRundown => (RUNDOWN_PROVIDER, 154, 2, 4, 0x8),
-            Self::RundownComplete => (RUNDOWN_PROVIDER, 146, 1, 4, 0),
-        };
+        let (provider, event_id, version, level, keywords) = self.row();
+        let provider = if provider == OWN_PROVIDER { own_provider } else { provider };
         let (name, fields) = match self {
             Self::Custom => ("Item", fields([("id", Int32), ("name", String), ("value", Double)])),
             // An EventCounter that reports a mean, and one that reports an increment.
