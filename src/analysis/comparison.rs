@@ -19,21 +19,25 @@ pub struct Compared<'a> {
     pub profile: &'a Profile,
 }
 
+listed! {
 /// Unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
     /// Events per second.
-    PerSecond,
+    PerSecond => "1/s",
     /// Bytes per second.
-    BytesPerSecond,
+    BytesPerSecond => "bytes/s",
     /// Bytes.
-    Bytes,
+    Bytes => "bytes",
     /// Nanoseconds.
-    Nanoseconds,
+    Nanoseconds => "ns",
     /// Share of the recording's duration, where 1 is all of it; may exceed 1 if several threads are counted.
-    Share,
+    Share => "share",
     /// Value in the counter's own unit.
-    Plain,
+    Plain => "",
+}
+/// Returns its name in JSON.
+pub fn name(self) -> &'static str;
 }
 
 listed! {
@@ -41,26 +45,43 @@ listed! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// Garbage collections, pauses and the GC heap.
-    Gc => "GC",
+    Gc => ["GC", "GC", "gc"],
     /// Self time by method, without waiting threads.
-    Methods => "METHODS: self time, as a share of the recording",
+    Methods => ["METHODS: self time, as a share of the recording", "self time", "methods"],
     /// Total time by method, callees included, without waiting threads.
-    MethodTotals => "METHODS: total time, as a share of the recording",
+    MethodTotals => ["METHODS: total time, as a share of the recording", "total time", "method_totals"],
     /// Allocated bytes by type.
-    Allocations => "ALLOCATIONS by type",
+    Allocations => ["ALLOCATIONS by type", "allocations", "allocations"],
     /// Exceptions by type.
-    Exceptions => "EXCEPTIONS by type",
+    Exceptions => ["EXCEPTIONS by type", "exceptions", "exceptions"],
     /// Time spent waiting for locks, by method.
-    Contention => "LOCK CONTENTION: waiting time by method, as a share of the recording",
+    Contention => ["LOCK CONTENTION: waiting time by method, as a share of the recording", "contention", "contention"],
     /// JIT compilation.
-    Jit => "JIT",
+    Jit => ["JIT", "JIT", "jit"],
     /// Rates and durations of HTTP requests and other operations.
-    Operations => "HTTP REQUESTS and other operations",
+    Operations => ["HTTP REQUESTS and other operations", "operations", "operations"],
     /// Mean values of counters and meters.
-    Counters => "COUNTERS: mean values",
+    Counters => ["COUNTERS: mean values", "counters", "counters"],
 }
-/// Returns the heading.
-pub fn title(self) -> &'static str;
+/// Returns the heading, a short form of it, and the name in JSON.
+fn names(self) -> [&'static str; 3];
+}
+
+impl Subject {
+    /// Returns the heading.
+    pub fn title(self) -> &'static str {
+        self.names()[0]
+    }
+
+    /// Returns one or two words for it.
+    pub fn short_title(self) -> &'static str {
+        self.names()[1]
+    }
+
+    /// Returns its name in JSON.
+    pub fn name(self) -> &'static str {
+        self.names()[2]
+    }
 }
 
 /// A figure with its values in both recordings.

@@ -9,7 +9,7 @@ use super::analyses::note_range;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::{heap_diff, print};
-use crate::analysis::{ComparedFigure, Section, Subject, Unit};
+use crate::analysis::{ComparedFigure, Section};
 use crate::model::{Amount, Change, Count, Counted, FileContents, FileKind, SafeText, Span};
 use crate::session;
 
@@ -109,37 +109,12 @@ fn recording(path: &Path, contents: &FileContents) -> Recording {
 fn document(section: &Section, most: usize) -> SectionDocument {
     let figure = |figure: &ComparedFigure| FigureDocument {
         name: SafeText::new(&figure.name),
-        unit: unit(figure.unit),
+        unit: figure.unit.name(),
         before: figure.before,
         after: figure.after,
         change: figure.change(),
     };
-    SectionDocument { subject: name(section.subject), figures: section.figures.iter().take(most).map(figure).collect() }
-}
-
-fn unit(unit: Unit) -> &'static str {
-    match unit {
-        Unit::PerSecond => "1/s",
-        Unit::BytesPerSecond => "bytes/s",
-        Unit::Bytes => "bytes",
-        Unit::Nanoseconds => "ns",
-        Unit::Share => "share",
-        Unit::Plain => "",
-    }
-}
-
-fn name(subject: Subject) -> &'static str {
-    match subject {
-        Subject::Gc => "gc",
-        Subject::Methods => "methods",
-        Subject::MethodTotals => "method_totals",
-        Subject::Allocations => "allocations",
-        Subject::Exceptions => "exceptions",
-        Subject::Contention => "contention",
-        Subject::Jit => "jit",
-        Subject::Operations => "operations",
-        Subject::Counters => "counters",
-    }
+    SectionDocument { subject: section.subject.name(), figures: section.figures.iter().take(most).map(figure).collect() }
 }
 
 fn write_section(out: &mut dyn Write, section: &Section, most: usize) -> std::io::Result<()> {

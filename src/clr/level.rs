@@ -2,21 +2,9 @@
 
 use crate::ipc::Level;
 
-/// Returns the level's name as used by dotnet-trace and by this program.
-pub fn level_name(level: Level) -> &'static str {
-    match level {
-        Level::LogAlways => "logalways",
-        Level::Critical => "critical",
-        Level::Error => "error",
-        Level::Warning => "warning",
-        Level::Informational => "informational",
-        Level::Verbose => "verbose",
-    }
-}
-
 /// Parses a level given by name, ignoring case, or by number; numbers above the highest level are clamped to it.
 pub fn parse_level(text: &str) -> Option<Level> {
-    let by_name = Level::ALL.into_iter().find(|level| level_name(*level).eq_ignore_ascii_case(text));
+    let by_name = Level::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(text));
     by_name.or_else(|| Level::try_from(text.parse::<u32>().ok()?.min(Level::Verbose.number())).ok())
 }
 

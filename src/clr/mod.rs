@@ -30,7 +30,7 @@ mod type_name;
 
 pub use event_ids::parse_event_ids;
 pub use kind::{EventKind, SAMPLE_LOSSES, THREAD_TIMES, UNIVERSAL_EVENTS, UNIVERSAL_SYSTEM};
-pub use level::{level_name, parse_level};
+pub use level::parse_level;
 pub use method_name::method_name;
 pub use problem::{SpecError, SpecErrorKind};
 pub use profile::{Profile, UnknownProfile, profile, profiles};

@@ -1,6 +1,6 @@
 //! Provider specifications: `NAME[:KEYWORDS[:LEVEL[:ARGUMENTS]]]`, the syntax of dotnet-trace.
 
-use super::{RUNTIME_PROVIDER, SpecError, SpecErrorKind, arguments, known_provider, level_name, parse_level};
+use super::{RUNTIME_PROVIDER, SpecError, SpecErrorKind, arguments, known_provider, parse_level};
 use crate::ipc::{Level, Provider};
 
 /// Default level, as in dotnet-trace.
@@ -118,7 +118,7 @@ pub fn format_keywords(provider: &str, keywords: u64) -> String {
 
 /// Formats a provider as a specification that [`parse_provider`] accepts.
 pub fn format_provider(provider: &Provider) -> String {
-    let (name, level) = (provider.name(), level_name(provider.level()));
+    let (name, level) = (provider.name(), provider.level().name());
     let arguments = provider.arguments().map(|arguments| format!(":{}", arguments::escape(arguments))).unwrap_or_default();
     format!("{name}:{}:{level}{arguments}", format_keywords(name, provider.keywords()))
 }

@@ -156,7 +156,7 @@ impl NumberedGraph {
             }
         }
         let mut groups = vec![Group { name: "[.NET Roots]".to_owned(), children: Vec::new() }];
-        groups.extend(Root::ALL.map(|root| Group { name: root.name().to_owned(), children: Vec::new() }));
+        groups.extend(Root::ALL.map(|root| Group { name: root.names()[0].to_owned(), children: Vec::new() }));
         let statics = groups.len();
         groups.extend(["[static vars]", "[thread static vars]"].map(|name| Group { name: name.to_owned(), children: Vec::new() }));
         groups[0].children = (1..groups.len() as u32).collect();

@@ -66,29 +66,15 @@ listed! {
 /// A kind of root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Root {
-    Local => "[local vars]",
-    Finalizer => "[FinalizerQueue]",
-    Pinned => "[PinnedHandle]",
-    Strong => "[StrongHandle]",
-    Reference => "[COM/WinRT Objects]",
-    Other => "[other Handles]",
+    Local => ["[local vars]", "local variable"],
+    Finalizer => ["[FinalizerQueue]", "finalizer queue"],
+    Pinned => ["[PinnedHandle]", "pinned handle"],
+    Strong => ["[StrongHandle]", "strong handle"],
+    Reference => ["[COM/WinRT Objects]", "reference-counted handle"],
+    Other => ["[other Handles]", "other runtime root"],
 }
-/// The name in a `.gcdump` file.
-pub(super) fn name(self) -> &'static str;
-}
-
-impl Root {
-    /// The display name.
-    fn display_name(self) -> &'static str {
-        match self {
-            Self::Local => "local variable",
-            Self::Finalizer => "finalizer queue",
-            Self::Pinned => "pinned handle",
-            Self::Strong => "strong handle",
-            Self::Reference => "reference-counted handle",
-            Self::Other => "other runtime root",
-        }
-    }
+/// The name in a `.gcdump` file, and the one to display.
+pub(super) fn names(self) -> [&'static str; 2];
 }
 
 /// A static variable and the object that it references.
@@ -154,7 +140,7 @@ impl HeapGraph {
         }
         for kind in [Root::Local, Root::Strong, Root::Pinned, Root::Reference, Root::Other, Root::Finalizer] {
             let of_kind = self.roots.iter().filter(|(_, root)| *root == kind);
-            graph.root(kind.display_name(), of_kind.filter_map(|(object, _)| address_index.find(*object)));
+            graph.root(kind.names()[1], of_kind.filter_map(|(object, _)| address_index.find(*object)));
         }
         let mut retention = graph.retention(types.len())?;
         for (of, known) in retention.types.iter_mut().zip(is_known) {

@@ -20,36 +20,24 @@ impl Attempt {
     }
 }
 
+listed! {
 /// A setting that an older command has no field for, and that is not essential to the session. Its `Display` is a sentence for the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Downgrade {
     /// Events include stacks although not requested.
-    StacksIncluded,
+    StacksIncluded => (CommandCode::CollectTracing3, "events include stacks, which makes them larger and adds overhead"),
     /// No rundown although one was preferred.
-    RundownOmitted,
+    RundownOmitted => (CommandCode::CollectTracing4, "the file has no rundown"),
     /// The default rundown is included although not requested.
-    RundownIncluded,
+    RundownIncluded => (CommandCode::CollectTracing2, "the file has the full rundown"),
 }
-
-impl Downgrade {
-    /// Returns the first command that supports the setting.
-    pub fn command(self) -> CommandCode {
-        match self {
-            Self::StacksIncluded => CommandCode::CollectTracing3,
-            Self::RundownOmitted => CommandCode::CollectTracing4,
-            Self::RundownIncluded => CommandCode::CollectTracing2,
-        }
-    }
+/// Returns the first command that supports the setting, and what happens instead.
+fn row(self) -> (CommandCode, &'static str);
 }
 
 impl fmt::Display for Downgrade {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self {
-            Self::StacksIncluded => "events include stacks, which makes them larger and adds overhead",
-            Self::RundownOmitted => "the file has no rundown",
-            Self::RundownIncluded => "the file has the full rundown",
-        };
-        let command = self.command();
+        let (command, what) = self.row();
         write!(f, "{what}: {} {}", command.purpose(), command.needs())
     }
 }

@@ -13,18 +13,20 @@ listed! {
 #[repr(u8)]
 pub enum Level {
     /// In a request: events of **every** level. In an event: always logged.
-    LogAlways = 0,
+    LogAlways = 0 => "logalways",
     /// The process is about to terminate.
-    Critical = 1,
+    Critical = 1 => "critical",
     /// An error.
-    Error = 2,
+    Error = 2 => "error",
     /// A warning.
-    Warning = 3,
+    Warning = 3 => "warning",
     /// Normal operation.
-    Informational = 4,
+    Informational = 4 => "informational",
     /// Everything, including details.
-    Verbose = 5,
+    Verbose = 5 => "verbose",
 }
+/// Returns the name used by dotnet-trace and on the command line.
+pub fn name(self) -> &'static str;
 }
 
 impl Level {

@@ -129,38 +129,32 @@ pub enum Limit {
     Order,
 }
 
+listed! {
 /// Kinds of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BlockKind {
     /// Properties of the whole stream.
-    Trace,
+    Trace => "trace",
     /// Events.
-    Event,
+    Event => "event",
     /// Metadata records.
-    Metadata,
+    Metadata => "metadata",
     /// Stacks referenced by events.
-    Stack,
+    Stack => "stack",
     /// A point in time at which tables are cleared and losses are counted.
-    SequencePoint,
+    SequencePoint => "sequence point",
     /// Threads referenced by events (V6).
-    Thread,
+    Thread => "thread",
     /// Threads that have exited (V6).
-    RemoveThread,
+    RemoveThread => "thread removal",
     /// Labels referenced by events (V6).
-    LabelList,
+    LabelList => "label list",
+}
+fn word(self) -> &'static str;
 }
 
 impl fmt::Display for BlockKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Trace => "trace",
-            Self::Event => "event",
-            Self::Metadata => "metadata",
-            Self::Stack => "stack",
-            Self::SequencePoint => "sequence point",
-            Self::Thread => "thread",
-            Self::RemoveThread => "thread removal",
-            Self::LabelList => "label list",
-        })
+        f.write_str(self.word())
     }
 }

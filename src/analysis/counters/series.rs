@@ -40,28 +40,36 @@ pub(super) struct Reading {
     pub(super) total_sum: f64,
 }
 
+listed! {
 /// Source of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum CounterSource {
     /// A provider of EventCounters.
     #[default]
-    EventCounter,
+    EventCounter => "event-counter",
     /// A meter of `System.Diagnostics.Metrics`.
-    Meter,
+    Meter => "meter",
+}
+/// Returns its name in JSON.
+pub fn name(self) -> &'static str;
 }
 
+listed! {
 /// Kind of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum CounterKind {
     /// A value at a point in time, or the mean over an interval.
     #[default]
-    Gauge,
+    Gauge => "gauge",
     /// A monotonic sum, shown as a rate.
-    Counter,
+    Counter => "counter",
     /// A sum that can rise and fall.
-    UpDownCounter,
+    UpDownCounter => "up-down-counter",
     /// The distribution of values in an interval.
-    Histogram,
+    Histogram => "histogram",
+}
+/// Returns its name in JSON.
+pub fn name(self) -> &'static str;
 }
 
 /// Statistics of the values of an interval.

@@ -3,7 +3,7 @@
 use tui_input::Input;
 
 use crate::app::cursor::Cursor;
-use crate::clr::{RUNTIME_PROVIDER, level_name};
+use crate::clr::RUNTIME_PROVIDER;
 use crate::ipc::Level;
 
 use super::suggest::{Kind, Suggestions};
@@ -53,7 +53,7 @@ impl Form {
             }
             // Preselects the default.
             Kind::Level => {
-                let usual = items.iter().position(|(name, _)| name == level_name(Level::Informational));
+                let usual = items.iter().position(|(name, _)| name == Level::Informational.name());
                 list.cursor = Cursor::at(usual.unwrap_or(0));
             }
             _ if items.is_empty() => return Overlay::Form(self),

@@ -3,7 +3,7 @@
 use tui_input::Input;
 
 use crate::analysis::name_rank;
-use crate::clr::{events, known_provider, known_providers, level_name, parse_level, profiles};
+use crate::clr::{events, known_provider, known_providers, parse_level, profiles};
 use crate::ipc::Level;
 use crate::sorting::CompactSort;
 
@@ -105,7 +105,7 @@ fn provider(before: &str) -> Suggestions {
             )
         }
         (_, Some(level), None) if parse_level(level).is_none() => {
-            pick(Kind::Level, before.len() - level.len(), level, Level::ALL.iter().rev().map(|level| (level_name(*level), about(*level))))
+            pick(Kind::Level, before.len() - level.len(), level, Level::ALL.iter().rev().map(|level| (level.name(), about(*level))))
         }
         // The arguments that follow a level have no completions; the field's help gives their syntax.
         _ => Suggestions { kind: Kind::Complete, start, items: Vec::new() },

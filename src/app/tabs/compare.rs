@@ -52,7 +52,7 @@ pub(super) fn view(state: &State) -> View<'_> {
             .column("CHANGE", 10, Fit::Right, |(_, figure)| changed(figure))
             .column("BEFORE", 10, Fit::Right, |(_, figure)| value(figure.before, figure.unit))
             .column("AFTER", 10, Fit::Right, |(_, figure)| value(figure.after, figure.unit))
-            .column_if(subject.is_none(), "SUBJECT", 11, Fit::Left, |(subject, _)| Cell::new(short(*subject), Role::Dim))
+            .column_if(subject.is_none(), "SUBJECT", 11, Fit::Left, |(subject, _)| Cell::new(subject.short_title(), Role::Dim))
             .column("NAME", 0, Fit::Name, |(_, figure)| Cell::new(name(figure), Role::Text))
             .column("CHANGE %", 8, Fit::Right, |(_, figure)| relative(figure))
             .place(state, Tab::Compare);
@@ -123,20 +123,6 @@ fn empty(state: &State, comparison: Option<&Comparison>) -> (String, Role) {
             Some(_) => ("Neither recording contains anything to compare.".to_owned(), Role::Dim),
             None => (String::new(), Role::Dim),
         },
-    }
-}
-
-fn short(subject: Subject) -> &'static str {
-    match subject {
-        Subject::Gc => "GC",
-        Subject::Methods => "self time",
-        Subject::MethodTotals => "total time",
-        Subject::Allocations => "allocations",
-        Subject::Exceptions => "exceptions",
-        Subject::Contention => "contention",
-        Subject::Jit => "JIT",
-        Subject::Operations => "operations",
-        Subject::Counters => "counters",
     }
 }
 

@@ -145,21 +145,13 @@ fn json(now: Timestamp, counters: &[&CounterSnapshot]) -> io::Result<Vec<u8>> {
         let line = Line {
             schema: print::SCHEMA,
             time: &time,
-            source: match counter.source {
-                CounterSource::EventCounter => "event-counter",
-                CounterSource::Meter => "meter",
-            },
+            source: counter.source.name(),
             provider: &counter.group,
             name: &counter.name,
             display_name: &counter.display_name,
             unit: &counter.unit,
             tags: &counter.tags,
-            kind: match counter.kind {
-                CounterKind::Gauge => "gauge",
-                CounterKind::Counter => "counter",
-                CounterKind::UpDownCounter => "up-down-counter",
-                CounterKind::Histogram => "histogram",
-            },
+            kind: counter.kind.name(),
             value: counter.value.map(exact),
             delta: counter.delta.map(exact),
             rate: counter.rate.map(exact),
