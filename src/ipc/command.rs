@@ -9,9 +9,12 @@ use super::{
 };
 use crate::wire::Reader;
 
-/// The table of commands: code, name, first .NET version, and the payload fields in wire order.
+/// The table of commands: code, name, first .NET version, purpose, and the payload fields in wire order.
 macro_rules! commands {
-    ($($(#[$doc:meta])* $code:literal $name:ident since $since:literal $({ $($(#[$about:meta])* $field:ident: $type:ty),+ $(,)? })?;)+) => {
+    ($(
+        $(#[$doc:meta])* $code:literal $name:ident since $since:literal for $purpose:literal
+        $({ $($(#[$about:meta])* $field:ident: $type:ty),+ $(,)? })?;
+    )+) => {
         /// A command with its arguments; one variant per command of the protocol.
         /// Malformed requests that would crash a runtime cannot be expressed.
         #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +46,13 @@ macro_rules! commands {
                     $(Self::$name => $since,)+
                 }
             }
+
+            /// Returns the feature that older versions of the command lack, as the subject of a sentence.
+            pub fn purpose(self) -> &'static str {
+                match self {
+                    $(Self::$name => $purpose,)+
+                }
+            }
         }
 
         impl Command {
@@ -71,7 +81,7 @@ macro_rules! commands {
 
 commands! {
     /// Writes a core dump.
-    0x0101 GenerateCoreDump since 3 {
+    0x0101 GenerateCoreDump since 3 for "writing a core dump" {
         /// Output path.
         path: TargetPath,
         /// Kind of dump.
@@ -80,7 +90,7 @@ commands! {
         log: DumpLog,
     };
     /// Writes a core dump.
-    0x0102 GenerateCoreDump2 since 6 {
+    0x0102 GenerateCoreDump2 since 6 for "a crash report" {
         /// Output path.
         path: TargetPath,
         /// Kind of dump.
@@ -89,7 +99,7 @@ commands! {
         flags: DumpFlags,
     };
     /// Writes a core dump; a failure has an error message.
-    0x0103 GenerateCoreDump3 since 7 {
+    0x0103 GenerateCoreDump3 since 7 for "an error message for a failed dump" {
         /// Output path.
         path: TargetPath,
         /// Kind of dump.
@@ -99,19 +109,19 @@ commands! {
     };
     /// Stops a trace session. Must be sent on a second connection while the stream is still being read: otherwise the target's diagnostic
     /// server blocks on the reader and serves no other client. An unknown session ID results in success.
-    0x0201 StopTracing since 3 {
+    0x0201 StopTracing since 3 for "recording" {
         /// Session to stop.
         session: SessionId,
     };
     /// Starts a trace session with rundown and stacks; the stream follows the reply.
-    0x0202 CollectTracing since 3 {
+    0x0202 CollectTracing since 3 for "recording" {
         /// Maximum size of the event buffer.
         buffer: BufferMb,
         /// Providers to enable.
         providers: Providers,
     };
     /// Starts a trace session with stacks.
-    0x0203 CollectTracing2 since 3 {
+    0x0203 CollectTracing2 since 3 for "recording without rundown" {
         /// Maximum size of the event buffer.
         buffer: BufferMb,
         /// Whether to write the rundown at the end.
@@ -120,7 +130,7 @@ commands! {
         providers: Providers,
     };
     /// Starts a trace session.
-    0x0204 CollectTracing3 since 9 {
+    0x0204 CollectTracing3 since 9 for "recording without stacks" {
         /// Maximum size of the event buffer.
         buffer: BufferMb,
         /// Whether to write the rundown at the end.
@@ -131,7 +141,7 @@ commands! {
         providers: Providers,
     };
     /// Starts a trace session with selected rundown keywords.
-    0x0205 CollectTracing4 since 9 {
+    0x0205 CollectTracing4 since 9 for "selecting the rundown" {
         /// Maximum size of the event buffer.
         buffer: BufferMb,
         /// Keywords of the rundown events at the end; 0 for none.
@@ -142,17 +152,17 @@ commands! {
         providers: Providers,
     };
     /// Starts a trace session with event ID filters, or one that writes to user_events.
-    0x0206 CollectTracing5 since 10 {
+    0x0206 CollectTracing5 since 10 for "filtering by event id, or recording into user_events," {
         /// Destination of the events, with the session settings.
         session: Destination<StreamingSession>,
     };
     /// Starts a trace session that may block the target instead of dropping events, or one that writes to user_events.
-    0x0207 CollectTracing6 since 11 {
+    0x0207 CollectTracing6 since 11 for "blocking the target instead of dropping events" {
         /// Destination of the events, with the session settings.
         session: Destination<(StreamingSession, BufferMode)>,
     };
     /// Attaches a profiler to the running process. Not valid until startup is complete.
-    0x0301 AttachProfiler since 3 {
+    0x0301 AttachProfiler since 3 for "attaching a profiler" {
         /// Timeout in milliseconds.
         timeout_ms: u32,
         /// CLSID of the profiler.
@@ -164,42 +174,42 @@ commands! {
     };
     /// Loads a profiler into a process suspended at startup. If the process is already running, runtimes were seen to report success without
     /// doing anything.
-    0x0302 StartupProfiler since 6 {
+    0x0302 StartupProfiler since 6 for "loading a profiler at startup" {
         /// CLSID of the profiler.
         profiler: Guid,
         /// Path of the profiler's library.
         path: TargetPath,
     };
     /// Reads PID, cookie, command line and platform.
-    0x0400 ProcessInfo since 5;
+    0x0400 ProcessInfo since 5 for "process information";
     /// Resumes a process that is suspended at startup. No effect on a running one.
-    0x0401 ResumeRuntime since 5;
+    0x0401 ResumeRuntime since 5 for "resuming at startup";
     /// Requests the environment block, which follows the reply.
-    0x0402 ProcessEnvironment since 5;
+    0x0402 ProcessEnvironment since 5 for "reading the environment";
     /// Sets or unsets an environment variable. **Unsetting one kills NativeAOT programs of .NET 8.**
-    0x0403 SetEnvironmentVariable since 6 {
+    0x0403 SetEnvironmentVariable since 6 for "setting environment variables" {
         /// Name of the variable.
         name: EnvironmentName,
         /// New value; `None` unsets the variable.
         value: Option<EnvironmentValue>,
     };
     /// Like `ProcessInfo`, with entry assembly and runtime version.
-    0x0404 ProcessInfo2 since 6;
+    0x0404 ProcessInfo2 since 6 for "process information";
     /// Starts writing perf map files. **Kills .NET 8 and 9 while they are suspended at startup**: see [`CommandCode::is_fatal_while_suspended`].
-    0x0405 EnablePerfMap since 8 {
+    0x0405 EnablePerfMap since 8 for "enabling and disabling perf maps" {
         /// Files to write.
         kind: PerfMapKind,
     };
     /// Stops writing perf map files.
-    0x0406 DisablePerfMap since 8;
+    0x0406 DisablePerfMap since 8 for "enabling and disabling perf maps";
     /// Runs a startup hook, or registers it to run when the process is resumed. **Kills .NET 9 and 10 if the assembly fails to load or its
     /// method throws**, and also .NET 8 if it was registered: make sure that it is a startup hook and that the target can read it.
-    0x0407 ApplyStartupHook since 8 {
+    0x0407 ApplyStartupHook since 8 for "a startup hook" {
         /// Path of the hook's assembly.
         path: TargetPath,
     };
     /// Like `ProcessInfo2`, with the portable runtime identifier.
-    0x0408 ProcessInfo3 since 8;
+    0x0408 ProcessInfo3 since 8 for "process information";
 }
 
 const DUMP_SET: u8 = 1;
@@ -243,29 +253,6 @@ impl CommandCode {
             9 => "needs .NET 9",
             10 => "needs .NET 10",
             11.. => "needs .NET 11",
-        }
-    }
-
-    /// Returns the feature that older versions of the command lack, as the subject of a sentence.
-    pub fn purpose(self) -> &'static str {
-        match self {
-            Self::GenerateCoreDump => "writing a core dump",
-            Self::GenerateCoreDump2 => "a crash report",
-            Self::GenerateCoreDump3 => "an error message for a failed dump",
-            Self::StopTracing | Self::CollectTracing => "recording",
-            Self::CollectTracing2 => "recording without rundown",
-            Self::CollectTracing3 => "recording without stacks",
-            Self::CollectTracing4 => "selecting the rundown",
-            Self::CollectTracing5 => "filtering by event id, or recording into user_events,",
-            Self::CollectTracing6 => "blocking the target instead of dropping events",
-            Self::AttachProfiler => "attaching a profiler",
-            Self::StartupProfiler => "loading a profiler at startup",
-            Self::ProcessInfo | Self::ProcessInfo2 | Self::ProcessInfo3 => "process information",
-            Self::ResumeRuntime => "resuming at startup",
-            Self::ProcessEnvironment => "reading the environment",
-            Self::SetEnvironmentVariable => "setting environment variables",
-            Self::EnablePerfMap | Self::DisablePerfMap => "enabling and disabling perf maps",
-            Self::ApplyStartupHook => "a startup hook",
         }
     }
 
