@@ -105,7 +105,7 @@ pub(super) fn is_visible(process: &Process) -> bool {
 pub(super) fn state(process: &Process) -> &'static str {
     match process.run_state {
         _ if process.is_stale_socket() => "ended",
-        _ if process.usage.is_stopped => "stopped",
+        _ if process.usage.stopper.is_some() => "stopped",
         RunState::Running => "running",
         RunState::Suspended => "suspended",
         RunState::Unknown => "unknown",

@@ -63,7 +63,7 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
             let cpu = row.usage.cpu_percent.map_or("-".to_owned(), |percent| format!("{percent:.1}"));
             let user = row.user.clone().unwrap_or_else(|| row.uid.to_string().into());
             // That it is stopped is why it does not answer.
-            let reason = row.contact.reason().filter(|_| !row.usage.is_stopped);
+            let reason = row.contact.reason().filter(|_| row.usage.stopper.is_none());
             // A reason is longer than a state.
             let state = reason.map_or_else(|| format!("{:<9}  {}", state(row), row.short_command_line()), str::to_owned);
             let (pid, name) = (row.key.pid, &row.name);

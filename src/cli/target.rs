@@ -9,7 +9,7 @@ use super::awaited::port_path;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use crate::ipc::{CommandCode, TargetPath};
-use crate::model::{Contact, NativeAotGap, Process, RunState, Trouble, has_own_root};
+use crate::model::{Contact, NativeAotGap, Process, RunState, Stopper, Trouble, has_own_root};
 use crate::net::client::{Client, REPLY_TIMEOUT};
 use crate::net::{Directory, ExchangeError, TargetError};
 use crate::session::StartError;
@@ -58,13 +58,17 @@ fn attachable_client(process: &Process, client: Option<Client>) -> Result<Client
     client.ok_or_else(|| anyhow::anyhow!("{name} serves no diagnostic socket").into())
 }
 
-/// Returns why a process cannot be reached. One that a signal has stopped does not answer: that is certain, unlike other reasons for silence.
+/// Returns why a process cannot be reached. One that is stopped does not answer: that is certain, unlike other reasons for silence.
 pub(super) fn reason(process: &Process) -> String {
-    match &process.contact {
-        Contact::Trouble { kind: Trouble::Slow | Trouble::Timeout, .. } if process.usage.is_stopped => {
-            format!("it was stopped by a signal and does not answer: `kill -CONT {}` continues it", process.key.pid)
+    match (&process.contact, process.usage.stopper) {
+        (Contact::Trouble { kind: Trouble::Slow | Trouble::Timeout, .. }, Some(stopper)) => {
+            let continues = match stopper {
+                Stopper::Signal => format!("`kill -CONT {}` continues it", process.key.pid),
+                Stopper::Debugger(_) => "it continues when the debugger detaches".to_owned(),
+            };
+            format!("it was stopped by {} and does not answer: {continues}", stopper.describe())
         }
-        contact => contact.reason().unwrap_or("it cannot be reached").to_owned(),
+        (contact, _) => contact.reason().unwrap_or("it cannot be reached").to_owned(),
     }
 }
 

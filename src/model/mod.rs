@@ -39,7 +39,7 @@ pub use cpu_use::{CpuConstraints, CpuLimit, CpuUse};
 pub use lines::newest_lines;
 pub use native_aot::NativeAotGap;
 pub use output_name::OutputName;
-pub use process::{Contact, Process, ProcessKey, RunState, Trouble, Usage, counters_delay};
+pub use process::{Contact, Process, ProcessKey, RunState, Stopper, Trouble, Usage, counters_delay};
 pub use producer::{PacketCounts, ProducerReport};
 pub use recording::{
     CpuTimeUnavailable, FlightBufferUsage, KernelTrace, MethodNameResolution, Outcome, Phase, Rate, Recording, RecordingId, Scheduling,

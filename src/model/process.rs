@@ -118,8 +118,28 @@ pub struct Usage {
     pub data_bytes: u64,
     /// Operating system threads. 0 if unknown.
     pub threads: u32,
-    /// Whether a signal, such as SIGSTOP, has stopped all its threads. Only known on Linux.
-    pub is_stopped: bool,
+    /// What has stopped all its threads. Only known on Linux.
+    pub stopper: Option<Stopper>,
+}
+
+/// What has stopped all threads of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopper {
+    /// A signal, such as SIGSTOP.
+    Signal,
+    /// A debugger, or a program that writes a core dump, with its PID; `None` if it is not visible.
+    Debugger(Option<u32>),
+}
+
+impl Stopper {
+    /// Returns what it is, for the middle of a sentence.
+    pub fn describe(self) -> String {
+        match self {
+            Self::Signal => "a signal".to_owned(),
+            Self::Debugger(None) => "a debugger".to_owned(),
+            Self::Debugger(Some(pid)) => format!("a debugger (PID {pid})"),
+        }
+    }
 }
 
 /// Size of a dump without a heap, in bytes: 2 MB with .NET Core 3.1, 7 MB with .NET 10, and more with many threads.

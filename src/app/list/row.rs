@@ -7,7 +7,7 @@ use crate::analysis::{Field, Filter};
 use crate::app::files::is_file;
 use crate::app::tabs::{Role, Sign};
 use crate::app::{HealthIssue, WatchStatus};
-use crate::model::{Contact, Process, RunState};
+use crate::model::{Contact, Process, RunState, Stopper};
 
 #[derive(Debug, Clone)]
 pub struct Row {
@@ -37,9 +37,14 @@ impl Row {
         self.watch.filter(|_| self.is_reachable() && !self.is_suspended())?.issue
     }
 
-    /// Whether a signal has stopped the process.
+    /// Returns what has stopped the process.
+    pub fn stopper(&self) -> Option<Stopper> {
+        self.process.usage.stopper.filter(|_| self.exited_at.is_none())
+    }
+
+    /// Whether the process is stopped.
     pub fn is_stopped(&self) -> bool {
-        self.process.usage.is_stopped && self.exited_at.is_none()
+        self.stopper().is_some()
     }
 
     /// Whether the process waits at startup to be resumed.

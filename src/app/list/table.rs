@@ -148,11 +148,11 @@ impl ProcessTable<'_> {
                 Cell::Signed(signs, if is_narrow(slot) { "" } else { word }.into(), role)
             }
             Column::Container => Cell::new(process.container.as_deref().unwrap_or_default(), role),
-            Column::Command if row.is_stopped() => Cell::new("no thread runs: a signal has stopped it", Role::Warning),
-            Column::Command => match process.contact.reason() {
+            Column::Command => match (row.stopper(), process.contact.reason()) {
+                (Some(stopper), _) => Cell::new(format!("no thread runs: {} has stopped it", stopper.describe()), Role::Warning),
                 // The reason must be visible here, not only in a log.
-                Some(reason) => Cell::new(reason, Role::Warning),
-                None => Cell::new(self.command(process), Role::Dim),
+                (None, Some(reason)) => Cell::new(reason, Role::Warning),
+                (None, None) => Cell::new(self.command(process), Role::Dim),
             },
         }
     }

@@ -81,8 +81,7 @@ impl ProcessCache {
                 rss_bytes: stat.rss * procfs::page_size(),
                 data_bytes: proc.data_bytes(known.key.pid).unwrap_or(0),
                 threads: u32::try_from(stat.num_threads).unwrap_or(0),
-                // Not 't': a debugger, `strace` or a dump may have stopped the main thread alone.
-                is_stopped: stat.state == 'T',
+                stopper: proc.stopper(known.key.pid, stat),
             },
             run_state: if waits { RunState::Suspended } else { RunState::Running },
             contact,

@@ -3,7 +3,7 @@ use std::os::unix::fs::symlink;
 use std::time::SystemTime;
 
 use super::*;
-use crate::model::{Contact, RunState, Trouble};
+use crate::model::{Contact, RunState, Stopper, Trouble};
 use crate::net::fake_proc::{Fake, FakeProc, OLD, UPTIME, fake, own_uid};
 
 mod attach_errors;
@@ -42,16 +42,40 @@ fn process_with_socket_is_listed_with_details() {
     assert!((row.started_unix_ms as f64 / 1e3 - (now - age)).abs() < 5.0);
 }
 
-/// A debugger may have stopped the main thread alone.
 #[test]
-fn processes_stopped_by_a_signal_are_marked() {
+fn stopped_processes_are_marked() {
     let fake_proc = FakeProc::new();
     fake_proc.socket("tmp", 42, OLD);
     let mut scanner = Scanner::new(fake_proc.sources()).unwrap();
-    for (state, is_stopped) in [('S', false), ('T', true), ('t', false), ('R', false), ('D', false)] {
-        fake_proc.add(&Fake { state, ..fake(42) });
-        assert_eq!(scanner.scan(Instant::now()).unwrap()[0].usage.is_stopped, is_stopped, "{state}");
+    let mut stopper = |state| {
+        fake_proc.add(&Fake { state, status: format!("{}TracerPid:\t77\n", fake(42).status), ..fake(42) });
+        scanner.scan(Instant::now()).unwrap().iter().find(|row| row.key.pid == 42).unwrap().usage.stopper
+    };
+    let write_threads = |states: [char; 4]| {
+        for (tid, state) in (42..).zip(states) {
+            let tail =
+                "1 1 1 0 -1 4194560 1 2 3 4 0 0 0 0 20 0 4 0 256818 1000000 2500 18446744073709551615 1 1 0 0 0 0 0 4096 0 0 0 0 17 1";
+            fs::write(fake_proc.path(&format!("proc/42/task/{tid}/stat")), format!("{tid} (dotnet) {state} {tail}")).unwrap();
+        }
+    };
+    for (state, expected) in [('S', None), ('T', Some(Stopper::Signal)), ('R', None), ('D', None)] {
+        assert_eq!(stopper(state), expected, "{state}");
     }
+    write_threads(['t', 't', 't', 't']);
+    assert_eq!(stopper('t'), Some(Stopper::Debugger(Some(77))));
+    write_threads(['t', 't', 'S', 't']);
+    assert_eq!(stopper('t'), None, "strace stops the main thread alone");
+    write_threads(['t', 't', 't', 't']);
+    let dump = |parent: u32| {
+        fake_proc.add(&fake(77).without_runtime());
+        let path = fake_proc.path("proc/77/stat");
+        let stat = fs::read_to_string(&path).unwrap();
+        fs::write(path, stat.replacen(" S 1 ", &format!(" S {parent} "), 1)).unwrap();
+    };
+    dump(1);
+    assert_eq!(stopper('t'), Some(Stopper::Debugger(Some(77))));
+    dump(42);
+    assert_eq!(stopper('t'), None, "the runtime's own dump");
 }
 
 #[test]

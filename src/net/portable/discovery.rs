@@ -171,7 +171,7 @@ impl Scanner {
                 rss_bytes: facts.memory,
                 data_bytes: facts.private,
                 threads: facts.threads,
-                is_stopped: false,
+                stopper: None,
             },
             run_state: facts.run_state(),
             ..Process::new(key)

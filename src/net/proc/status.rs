@@ -2,7 +2,10 @@
 
 use std::io;
 
+use procfs::process::Stat;
+
 use super::{Proc, parse, words};
+use crate::model::Stopper;
 
 /// Memory that a process may allocate or release within seconds, in bytes.
 pub(super) const MAX_MEMORY_GROWTH: u64 = 256 << 20;
@@ -59,6 +62,24 @@ impl Proc {
         let uid = status.words(b"Uid:").nth(1).and_then(parse).ok_or(io::ErrorKind::InvalidData)?;
         let ns_pid = status.words(b"NSpid:").last().and_then(parse).unwrap_or(pid);
         Ok(Identity { uid, ns_pid })
+    }
+
+    /// Returns what has stopped all threads of a process, given the state of its main thread. `strace` and the runtime's own dumps stop single
+    /// threads, and these for a moment, so all of them are examined.
+    pub(crate) fn stopper(&self, pid: u32, stat: &Stat) -> Option<Stopper> {
+        match stat.state {
+            'T' => Some(Stopper::Signal),
+            't' => {
+                let states = self.map_threads(pid, usize::MAX, |_, folder| Some(self.stat_of(folder).ok()?.state)).ok()?;
+                let tracer = self.status(&pid.to_string()).ok()?.number(b"TracerPid:");
+                // 0 is a tracer in another pid namespace.
+                let tracer = tracer.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0);
+                // A dump by the runtime has a state of its own.
+                let is_own_dump = tracer.is_some_and(|tracer| self.stat(tracer).is_ok_and(|stat| stat.ppid.cast_unsigned() == pid));
+                (!is_own_dump && states.iter().all(|state| *state == 't')).then_some(Stopper::Debugger(tracer))
+            }
+            _ => None,
+        }
     }
 
     /// Returns the ID of a thread in the innermost pid namespace, given its directory and its ID in ours.

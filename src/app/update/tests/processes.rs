@@ -1,6 +1,6 @@
 use crate::app::test_app::{START_UNIX_MS, TestApp, process, published, recording, sample_processes};
 use crate::app::{Effect, JobResult, Msg, Ticket};
-use crate::model::{Contact, Outcome, Phase, Process, Recording, RunState, StoppedBy, Trouble};
+use crate::model::{Contact, Outcome, Phase, Process, Recording, RunState, StoppedBy, Stopper, Trouble};
 
 #[test]
 fn a_dialog_closes_when_its_process_ends() {
@@ -323,13 +323,19 @@ fn stopped_process_is_shown_as_stopped() {
     assert_eq!((app.state.selected().unwrap().word(), app.state.overview().unwrap().is_watched), ("GC time", true));
     let mut processes = sample_processes();
     for process in processes.iter_mut().filter(|process| process.key == key) {
-        process.usage.is_stopped = true;
+        process.usage.stopper = Some(Stopper::Signal);
     }
-    app.send(Msg::Processes(processes));
+    app.send(Msg::Processes(processes.clone()));
     assert_eq!(app.state.selected().unwrap().word(), "stopped");
     assert_eq!(notice(&app), "Stopped by a signal: no thread runs, and its runtime does not answer. kill -CONT 4242 continues it.");
     let overview = app.state.overview().unwrap();
     assert!(!overview.is_watched && overview.findings.is_empty(), "what was found no longer lasts");
+    for process in processes.iter_mut().filter(|process| process.key == key) {
+        process.usage.stopper = Some(Stopper::Debugger(Some(77)));
+    }
+    app.send(Msg::Processes(processes));
+    let expected = "Stopped by a debugger (PID 77): no thread runs, and its runtime does not answer until the debugger detaches.";
+    assert_eq!(notice(&app), expected);
     app.send(Msg::Processes(sample_processes()));
     assert_eq!((app.state.selected().unwrap().word(), notice(&app)), ("GC time", String::new()));
 }
