@@ -14,7 +14,7 @@ use crate::model::{Bytes, CountRate, Counted, CpuUse, Nanoseconds, Percent};
 use crate::sorting::CompactSort;
 
 /// Advice for finding where CPU time goes.
-const CPU_ADVICE: Option<KeyAdvice> = Some((Action::WhySlow, ": why"));
+pub(super) const CPU_ADVICE: Option<KeyAdvice> = Some((Action::WhySlow, ": why"));
 
 const ROUTES_ADVICE: Option<KeyAdvice> = Some((Action::Profiles, ", http: routes"));
 
@@ -46,7 +46,7 @@ pub enum HealthIssue {
     GcTime => "GC time",
     /// Work items wait in the thread pool queue.
     Queue => "pool queue",
-    /// The thread pool keeps growing, so that few work items wait.
+    /// The thread pool keeps growing, or is large, so that few work items wait.
     PoolThreads => "pool threads",
     Exceptions => "exceptions",
     /// Continuous lock contention.
@@ -82,12 +82,14 @@ pub enum HealthIssue {
     Fragmentation => "fragmentation",
     /// Memory outside the GC heap keeps growing.
     NativeMemory => "native memory",
-    /// Threads outside the thread pool keep growing in number.
+    /// Threads outside the thread pool keep growing in number, or there are many.
     Threads => "threads",
     /// Open files keep growing in number, or are close to their limit.
     OpenFiles => "open files",
     /// Active timers keep growing in number.
     Timers => "timers",
+    /// Loaded assemblies keep growing in number.
+    Assemblies => "assemblies",
     /// Threads wait for a disk much of the time.
     DiskWaits => "disk",
 }
@@ -212,6 +214,7 @@ impl HealthIssue {
             Self::Threads => resources.threads(thresholds)?,
             Self::OpenFiles => resources.open_files(thresholds)?,
             Self::Timers => resources.timers(thresholds)?,
+            Self::Assemblies => resources.assemblies(thresholds)?,
             Self::DiskWaits => resources.disk_waits(thresholds)?,
         };
         let is_exceeded = match self {

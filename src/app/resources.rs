@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::action::Action;
 use super::findings::{Finding, HEAP_ADVICE, KeyAdvice, finding};
 use super::growth::Growth;
-use super::health::runtime_counter;
+use super::health::{CPU_ADVICE, runtime_counter};
 use super::recent::{full_collection_rate, gc_share};
 use super::stalls::{mean_waiters, thread_pool_finding};
 use super::tabs::Tab;
@@ -16,9 +16,15 @@ use crate::model::{Age, Bytes, Count, Limited, OpenFiles, Percent, ResourceUse};
 
 /// Time over which growth is determined.
 const GROWTH_SPAN: Duration = Duration::from_secs(60);
+/// Time after which an idle thread of the pool ends (.NET runtime, `ThreadPoolThreadTimeoutMs`).
+const IDLE_THREAD_TIME: Duration = Duration::from_secs(20);
 /// Minimum time over which growth of timers is determined, as many timeouts are shorter, and that of open files while their limit is distant: the
 /// clients of a program that has just started connect within that time.
 const LONG_SPAN: Duration = Duration::from_secs(50);
+/// Number of assemblies that only the largest programs load at startup.
+const MANY_ASSEMBLIES: f64 = 1000.0;
+/// Minimum number of threads per CPU for a large number of them: the pool has at least one, and the server GC at least two.
+const THREADS_PER_CPU: usize = 4;
 /// Time from which a limit is distant.
 const DISTANT: Duration = Duration::from_secs(600);
 /// Time up to which it is stated when a limit will be reached.
@@ -37,6 +43,8 @@ pub(super) const STACKS_ADVICE: Option<KeyAdvice> = Some((Action::Stacks, ": wha
 pub struct ResourceHistory {
     /// Oldest first.
     readings: VecDeque<Reading>,
+    /// Number of CPUs; 0 if unknown.
+    processors: usize,
 }
 
 #[derive(Debug)]
@@ -49,9 +57,16 @@ struct Reading {
     pool_threads: f64,
     /// Active timers.
     timers: Option<f64>,
+    /// Loaded assemblies.
+    assemblies: Option<f64>,
 }
 
 impl ResourceHistory {
+    /// Returns an empty history of a process on a machine with this number of CPUs; 0 if that is unknown.
+    pub(super) fn new(processors: usize) -> Self {
+        Self { processors, ..Self::default() }
+    }
+
     /// Adds the resources at this time, with the latest counters.
     pub(super) fn push(&mut self, at: Duration, usage: ResourceUse, counters: &CountersSnapshot) {
         self.readings.push_back(Reading {
@@ -60,6 +75,7 @@ impl ResourceHistory {
             managed: managed(counters),
             pool_threads: latest(counters, "threadpool-thread-count").unwrap_or(0.0),
             timers: latest(counters, "active-timer-count"),
+            assemblies: latest(counters, "assembly-count"),
         });
         while self.readings.get(1).is_some_and(|next| at.saturating_sub(next.at) >= GROWTH_SPAN) {
             self.readings.pop_front();
@@ -99,21 +115,47 @@ impl ResourceHistory {
         Some((excess, Finding { live: HEAP_ADVICE, ..finding }))
     }
 
-    /// Returns the finding for a growing number of threads outside the thread pool, with the ratio to the threshold.
+    /// Returns the finding for threads outside the thread pool that are growing in number, or have grown before, with the ratio to the threshold.
     pub(super) fn threads(&self, thresholds: &Thresholds) -> Option<(f64, Finding)> {
-        let growth = self.growth(|reading| Some(reading.usage.threads? as f64 - reading.pool_threads))?;
-        let (from, to) = (growth.from.max(0.0), growth.to.max(0.0));
-        let text = format!("threads outside the pool grew from {from} to {to} in {}", growth.time());
-        let finding = finding(Tab::Threads, text, "more are created than end", "");
-        Some((growth.amount() / thresholds.of(Threshold::ThreadGrowth), Finding { live: STACKS_ADVICE, ..finding }))
+        let outside = |reading: &Reading| Some(reading.usage.threads? as f64 - reading.pool_threads);
+        let growing = self.growth(outside).map(|growth| (growth.amount() / thresholds.of(Threshold::ThreadGrowth), growth));
+        let (excess, text, why) = if let Some((excess, growth)) = growing.filter(|(excess, _)| *excess > 1.0) {
+            let (from, to) = (growth.from.max(0.0), growth.to.max(0.0));
+            (excess, format!("threads outside the pool grew from {from} to {to} in {}", growth.time()), "more are created than end")
+        } else {
+            let threads = self.lasting_threads(outside)?;
+            (
+                threads / thresholds.of(Threshold::Threads),
+                format!("{} threads outside the pool", Count(threads as u64)),
+                "each takes memory for its stack",
+            )
+        };
+        let finding = finding(Tab::Threads, text, why, "");
+        Some((excess, Finding { live: STACKS_ADVICE, ..finding }))
     }
 
-    /// Returns the finding for a growing thread pool, with the ratio to the threshold.
+    /// Returns the finding for a growing thread pool, or one that has grown before, with the ratio to the threshold.
     pub(super) fn pool_threads(&self, thresholds: &Thresholds) -> Option<(f64, Finding)> {
-        let growth = self.growth(|reading| Some(reading.pool_threads))?;
-        let text = format!("the thread pool grew from {} to {} threads in {}", growth.from, growth.to, growth.time());
-        let finding = thread_pool_finding(text, "more and more of its threads are blocked or busy for long");
-        Some((growth.amount() / thresholds.of(Threshold::ThreadGrowth), finding))
+        let growth = self.growth(|reading| Some(reading.pool_threads));
+        let growing = growth.map(|growth| (growth.amount() / thresholds.of(Threshold::ThreadGrowth), growth));
+        if let Some((excess, growth)) = growing.filter(|(excess, _)| *excess > 1.0) {
+            let text = format!("the thread pool grew from {} to {} threads in {}", growth.from, growth.to, growth.time());
+            return Some((excess, thread_pool_finding(text, "more and more of its threads are blocked or busy for long")));
+        }
+        // The pool adds threads above the number of CPUs if work items block, or up to a configured minimum.
+        let threads = self.lasting_threads(|reading| Some(reading.pool_threads))?;
+        let text = format!("the thread pool has {} threads", Count(threads as u64));
+        let finding = finding(Tab::Threads, text, "work items block, or its minimum is high", "");
+        Some((threads / thresholds.of(Threshold::PoolThreads), Finding { live: STACKS_ADVICE, ..finding }))
+    }
+
+    /// Returns the smallest number of some threads over the time in which idle ones of the pool end, if there are several per CPU.
+    fn lasting_threads(&self, threads: impl Fn(&Reading) -> Option<f64>) -> Option<f64> {
+        let latest = self.readings.back()?;
+        let recent = self.readings.iter().rev().find(|reading| latest.at.saturating_sub(reading.at) >= IDLE_THREAD_TIME)?;
+        let values: Option<Vec<f64>> = self.readings.iter().filter(|reading| reading.at >= recent.at).map(threads).collect();
+        let least = values?.into_iter().fold(f64::INFINITY, f64::min);
+        Some(least).filter(|least| least.is_finite() && *least >= (self.processors * THREADS_PER_CPU) as f64)
     }
 
     /// Returns the finding for a growing number of active timers, with the ratio to the threshold.
@@ -123,6 +165,18 @@ impl ResourceHistory {
         let text = format!("active timers grew from {from} to {to} in {}", growth.time());
         let finding = finding(Tab::Heap, text, "their timeouts are long, or they are never disposed", "");
         Some((growth.amount() / thresholds.of(Threshold::TimerGrowth), Finding { live: HEAP_ADVICE, ..finding }))
+    }
+
+    /// Returns the finding for a growing number of loaded assemblies, with the ratio to the threshold.
+    pub(super) fn assemblies(&self, thresholds: &Thresholds) -> Option<(f64, Finding)> {
+        let growth = self.growth(|reading| reading.assemblies)?;
+        if growth.span < LONG_SPAN && growth.from < MANY_ASSEMBLIES {
+            return None;
+        }
+        let (from, to) = (Count(growth.from as u64), Count(growth.to as u64));
+        let text = format!("loaded assemblies grew from {from} to {to} in {}", growth.time());
+        let finding = finding(Tab::Slowdown, text, "generated or loaded repeatedly", "");
+        Some((growth.amount() / thresholds.of(Threshold::AssemblyGrowth), Finding { live: CPU_ADVICE, ..finding }))
     }
 
     /// Returns the finding for threads that wait for a disk, with the ratio to the threshold.
@@ -232,6 +286,10 @@ mod tests {
         assert_eq!(threads(20, |second| 30 + second.min(14) * 9), None, "it has stopped");
         assert_eq!(threads(60, |second| if second < 30 { 30 } else { 400 }), None, "a single step");
         assert_eq!(threads(60, |second| 30 + second % 20 * 9), None, "it shrinks again");
+        assert_eq!(threads(20, |_| 501).as_deref(), Some("501 threads outside the pool"));
+        assert_eq!(threads(20, |_| 500), None);
+        assert_eq!(threads(19, |_| 900), None, "too short");
+        assert_eq!(threads(30, |second| if second < 15 { 30 } else { 900 }), None, "for 15 s");
     }
 
     #[test]
@@ -243,7 +301,7 @@ mod tests {
             let usage = ResourceUse { threads: Some(30 + second * 4), ..ResourceUse::default() };
             history.push(Duration::from_secs(second), usage, &counters);
         }
-        assert!(history.threads(&Thresholds::default()).is_none());
+        assert_eq!(text(history.threads(&Thresholds::default())), None);
     }
 
     /// Returns the history of a process that is read once a second, with a counter.
@@ -263,11 +321,30 @@ mod tests {
         assert_eq!(pool(|second| 4.0 + second as f64).as_deref(), Some("the thread pool grew from 4 to 34 threads in 30 s"));
         assert_eq!(pool(|second| 4.0 + second as f64 / 2.0), None, "by 15");
         assert_eq!(pool(|second| if second < 5 { 4.0 } else { 50.0 }), None, "a burst");
+        assert_eq!(pool(|_| 101.0).as_deref(), Some("the thread pool has 101 threads"));
+        assert_eq!(pool(|_| 100.0), None);
+        assert_eq!(pool(|second| if second < 15 { 4.0 } else { 500.0 }), None, "for 15 s");
+        let on_many_cpus = |processors| {
+            let readings = history_of(30, "threadpool-thread-count", |_| 300.0).readings;
+            text(ResourceHistory { readings, processors }.pool_threads(&Thresholds::default()))
+        };
+        assert_eq!((on_many_cpus(76), on_many_cpus(75).is_some()), (None, true), "4 per CPU");
         let timers = |seconds, value: fn(u64) -> f64| text(history_of(seconds, "active-timer-count", value).timers(&Thresholds::default()));
         assert_eq!(timers(55, |second| 20.0 + second as f64 * 40.0).as_deref(), Some("active timers grew from 20 to 2.2k in 55 s"));
         assert_eq!(timers(45, |second| 20.0 + second as f64 * 40.0), None, "too short");
         assert_eq!(timers(60, |second| 20.0 + second.min(30) as f64 * 40.0), None, "timeouts of 30 s");
         assert_eq!(timers(60, |second| 20.0 + second as f64 * 5.0), None, "by 300");
+    }
+
+    #[test]
+    fn growing_number_of_assemblies_is_found() {
+        let assemblies =
+            |seconds, value: fn(u64) -> f64| text(history_of(seconds, "assembly-count", value).assemblies(&Thresholds::default()));
+        assert_eq!(assemblies(55, |second| 40.0 + second as f64).as_deref(), Some("loaded assemblies grew from 40 to 95 in 55 s"));
+        assert_eq!(assemblies(45, |second| 40.0 + second as f64 * 9.0), None, "too short: a program that starts");
+        assert!(assemblies(20, |second| 1000.0 + second as f64 * 9.0).is_some(), "no program starts with that many");
+        assert_eq!(assemblies(60, |second| 40.0 + second.min(30) as f64 * 9.0), None, "it has started");
+        assert_eq!(assemblies(60, |second| 40.0 + second as f64 * 0.8), None, "by 48");
     }
 
     #[test]

@@ -118,7 +118,7 @@ impl Watches {
     }
 
     /// Starts a watch, or continues it with another session.
-    pub(super) fn begin(&mut self, key: ProcessKey, meters: bool, automatic: bool, ticket: Ticket) {
+    pub(super) fn begin(&mut self, key: ProcessKey, meters: bool, automatic: bool, ticket: Ticket, processors: usize) {
         self.excluded.remove(&key);
         match self.all.iter_mut().find(|watch| watch.key == key) {
             Some(watch) => (watch.ticket, watch.meters, watch.automatic) = (ticket, meters, automatic),
@@ -129,7 +129,7 @@ impl Watches {
                 deselected_at: None,
                 counters: None,
                 cpu: None,
-                resources: ResourceHistory::default(),
+                resources: ResourceHistory::new(processors),
                 health_issues: Vec::new(),
                 seen: Vec::new(),
                 ticket,

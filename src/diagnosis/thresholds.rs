@@ -61,6 +61,10 @@ pub enum Threshold {
     NativeGrowth => ("native-growth", "Growth of memory, but not of the GC heap, MB in 20 to 60 s", 64.0, (1.0, 1e6)),
     /// Steady growth of the number of threads outside the thread pool.
     ThreadGrowth => ("thread-growth", "Growth of threads outside the thread pool in 20 to 60 s", 20.0, (1.0, 1e6)),
+    /// Number of threads outside the thread pool.
+    Threads => ("threads", "Threads outside the thread pool for 20 s, and at least 4 per CPU", 500.0, (1.0, 1e6)),
+    /// Number of threads of the thread pool.
+    PoolThreads => ("pool-threads", "Threads of the thread pool for 20 s, and at least 4 per CPU", 100.0, (1.0, 1e6)),
     /// Open files, in percent of their limit.
     OpenFiles => ("open-files", "Open files, % of their limit", 80.0, (1.0, 100.0)),
     /// Steady growth of the number of open files.
@@ -72,6 +76,8 @@ pub enum Threshold {
     ),
     /// Steady growth of the number of active timers.
     TimerGrowth => ("timer-growth", "Growth of active timers in 50 to 60 s", 300.0, (1.0, 1e6)),
+    /// Steady growth of the number of loaded assemblies.
+    AssemblyGrowth => ("assembly-growth", "Growth of loaded assemblies in 50 to 60 s, or 20 to 60 s from 1000 on", 50.0, (1.0, 1e6)),
     /// Mean number of threads waiting for a disk at the same time.
     DiskWaiters => ("disk-waiters", "Threads waiting for a disk at a time, on average over 15 readings", 0.5, (0.01, 1e4)),
 }

@@ -84,6 +84,27 @@ fn overview_shows_slow_disk_and_growing_pool() {
     });
 }
 
+/// They may have lasted for long when the dashboard is opened: the pool and the other threads no longer grow in number.
+#[test]
+fn overview_shows_many_threads_and_generated_assemblies() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        assert_eq!(program.line(), "ready");
+        for command in ["block 200", "threads 600 0", "emit 1000 0"] {
+            program.carry_out(command);
+        }
+        program.command("emit 100000 20");
+        let mut screen = dashboard(&program, &[], 120, 40);
+        let began = Instant::now();
+        for finding in ["! the thread pool has 20", " threads outside the pool", "! loaded assemblies grew from "] {
+            let shown = screen.wait_for(finding);
+            let line = shown.lines().find(|line| line.contains(finding)).unwrap_or_default();
+            eprintln!("{runtime}: {:.1} s, no key: {}", began.elapsed().as_secs_f64(), line.trim_matches(['│', ' ', '┃']));
+        }
+        screen.quit();
+    });
+}
+
 /// A wait that began before the watch has no event.
 #[test]
 fn overview_shows_long_lock_wait() {

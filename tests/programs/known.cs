@@ -9,10 +9,12 @@
 //   convoy N MS      N threads that contend for the same lock for MS milliseconds; the holder sleeps
 //   occupy N MS      N thread pool work items per processor, each of which sleeps for MS milliseconds
 //   await N          N work items per processor that block on asynchronous work, which needs another pool thread to complete
+//   block N          N thread pool work items that sleep forever, each on a thread that is created at once; does not wait for them
 //   flood N          N events of provider DnTop-Known, of 2000 bytes each, as fast as possible
 //   churn MS         large objects, each dropped at once, for MS milliseconds
 //   induce N MS      N collections of all generations, MS milliseconds apart
 //   compile MS       methods that are generated and called once, for MS milliseconds
+//   emit N MS        N assemblies that are generated and never unloaded, MS milliseconds apart
 //   leak N           N times: allocates 10 MB that stay referenced, and does a full collection
 //   threads N MS     starts N threads that wait forever, MS milliseconds apart
 //   timers N MS      starts N timers that are not due for an hour, MS milliseconds apart
@@ -41,6 +43,7 @@ using System.IO.Compression;
 using System.IO.Pipes;
 using System.Net;
 using System.Net.Sockets;
+using System.Reflection;
 using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
@@ -160,6 +163,11 @@ public static class Known {
       for (int i = 0; i < count; i++) ThreadPool.QueueUserWorkItem(state => { work(); left.Signal(); });
       left.Wait();
     }
+  }
+
+  static void Block(int count) {
+    ThreadPool.SetMinThreads(count, count);
+    for (int i = 0; i < count; i++) ThreadPool.QueueUserWorkItem(state => Thread.Sleep(Timeout.Infinite));
   }
 
   static async Task<int> Later() {
@@ -307,6 +315,10 @@ public static class Known {
     }
   }
 
+  static void Emit() {
+    AssemblyBuilder.DefineDynamicAssembly(new AssemblyName("Generated"), AssemblyBuilderAccess.Run).DefineDynamicModule("Generated");
+  }
+
   static readonly List<byte[]> Leaked = new List<byte[]>();
 
   // Ten more megabytes stay referenced after each full collection.
@@ -389,11 +401,13 @@ public static class Known {
         case "convoy": Convoy(number, int.Parse(words[2])); break;
         case "occupy": Queue(number, () => Thread.Sleep(int.Parse(words[2]))); break;
         case "await": Queue(number, () => Later().Result.ToString()); break;
+        case "block": Block(number); break;
         case "flood": Flood(number); break;
         case "spend": Spend(number); break;
         case "churn": Churn(number); break;
         case "induce": Induce(number, int.Parse(words[2])); break;
         case "compile": Compile(number); break;
+        case "emit": Repeat(number, int.Parse(words[2]), Emit); break;
         case "leak": Leak(number); break;
         case "threads": Repeat(number, int.Parse(words[2]), StartWaiting); break;
         case "timers": Repeat(number, int.Parse(words[2]), () => Kept.Add(new Timer(state => { }, null, 3600000, 3600000))); break;

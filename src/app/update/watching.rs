@@ -143,7 +143,7 @@ impl State {
 
 fn begin(state: &mut State, key: ProcessKey, meters: bool, automatic: bool) -> Effect {
     let ticket = state.next_ticket();
-    state.watches.begin(key, meters, automatic, ticket);
+    state.watches.begin(key, meters, automatic, ticket, state.options.processors);
     state.dirty = true;
     Effect::Watch { key, ticket, meters }
 }
