@@ -299,20 +299,23 @@ mod tests {
             [
                 "T: record less",
                 "Enter, 4: why; T, gc-verbose: allocations by type",
-                "Enter, 6: its size; 7 and w: waiting methods",
+                "D: what every thread is doing; Enter, 6: its size; 7 and w: waiting methods",
                 "Enter, 5: types and stacks",
                 "Enter, 6: waiting methods",
             ]
         );
         // After the tab is opened, its key is left out.
-        for (keys, at, expected) in
-            [("⏎4", 1, "T, gc-verbose: allocations by type"), ("6", 2, "7 and w: waiting methods"), ("5", 3, ""), ("6", 4, "")]
-        {
+        for (keys, at, expected) in [
+            ("⏎4", 1, "T, gc-verbose: allocations by type"),
+            ("6", 2, "D: what every thread is doing; 7 and w: waiting methods"),
+            ("5", 3, ""),
+            ("6", 4, ""),
+        ] {
             app.press(keys);
             assert_eq!((app.state.tab, advice(&app)[at].as_str()), (all[at].tab, expected));
         }
         app.press("⎋");
-        assert_eq!(advice(&app)[2], "Enter, 7 and w: waiting methods");
+        assert_eq!(advice(&app)[2], "D: what every thread is doing; Enter, 7 and w: waiting methods");
     }
 
     #[test]
@@ -344,11 +347,11 @@ mod tests {
         app.press("6");
         let starved = thread_pool_finding("391 work items wait".to_owned(), "all workers are blocked");
         let starved = Finding { recorded: false, ..starved };
-        assert_eq!(app.state.advice(&starved).join("; "), "t: its size; 7 and w: waiting methods");
+        assert_eq!(app.state.advice(&starved).join("; "), "D: what every thread is doing; t: its size; 7 and w: waiting methods");
         app.press("⎋");
         assert_eq!(
             (app.state.focus, app.state.advice(&starved).join("; ").as_str()),
-            (Focus::List, "t: its size; Enter, 7 and w: waiting methods")
+            (Focus::List, "D: what every thread is doing; t: its size; Enter, 7 and w: waiting methods")
         );
         app.press("⏎4");
         assert_eq!(app.state.advice(&finding).join("; "), "t, then 5: types and stacks");

@@ -36,7 +36,9 @@ pub(super) fn lock_waits(waits: &[u64], thresholds: &Thresholds) -> Option<(f64,
 
 /// Returns a finding about a thread pool that does not keep up.
 pub(super) fn thread_pool_finding(text: String, why: &'static str) -> Finding {
-    Finding { further: Some((Action::Waiting, ": waiting methods")), ..finding(Tab::Threads, text, why, "its size") }
+    let further = Some((Action::Waiting, ": waiting methods"));
+    // What blocks the threads of a running process is visible at once.
+    Finding { live: STACKS_ADVICE, further, ..finding(Tab::Threads, text, why, "its size") }
 }
 
 /// Formats the average number of threads waiting for something.

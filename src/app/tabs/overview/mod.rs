@@ -95,7 +95,8 @@ impl State {
     pub fn advice_without_findings(&self) -> Vec<String> {
         let mut keys = [(Action::WhySlow, ": find out why it is slow"), (Action::Stacks, ": what every thread is doing")];
         if self.is_idle() {
-            keys = [(Action::Stacks, ": what every thread waits for"), keys[0]];
+            // Asynchronous work that waits has no thread.
+            keys = [(Action::Stacks, ": what every thread waits for"), (Action::WalkHeap, ": pending async methods")];
         }
         let ready = keys.into_iter().filter(|(action, _)| action.status(self) == Status::Ready);
         ready.map(|(action, shows)| format!("{}{shows}", self.key(action))).collect()
