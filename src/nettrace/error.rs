@@ -150,6 +150,7 @@ pub enum BlockKind {
     /// Labels referenced by events (V6).
     LabelList => "label list",
 }
+/// Returns its name.
 fn word(self) -> &'static str;
 }
 

@@ -7,6 +7,8 @@ use procfs::process::Stat;
 use super::{Proc, parse, words};
 use crate::model::Stopper;
 
+/// Maximum number of threads whose states are examined.
+const MAX_EXAMINED_THREADS: usize = 4096;
 /// Memory that a process may allocate or release within seconds, in bytes.
 pub(super) const MAX_MEMORY_GROWTH: u64 = 256 << 20;
 
@@ -70,7 +72,7 @@ impl Proc {
         match stat.state {
             'T' => Some(Stopper::Signal),
             't' => {
-                let states = self.map_threads(pid, usize::MAX, |_, folder| Some(self.stat_of(folder).ok()?.state)).ok()?;
+                let states = self.map_threads(pid, MAX_EXAMINED_THREADS, |_, folder| Some(self.stat_of(folder).ok()?.state)).ok()?;
                 let tracer = self.status(&pid.to_string()).ok()?.number(b"TracerPid:");
                 // 0 is a tracer in another pid namespace.
                 let tracer = tracer.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0);
