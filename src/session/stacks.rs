@@ -10,12 +10,13 @@ use super::blocking::read_process;
 use super::listener::Listener;
 use super::names::NAME_KEYWORDS;
 use super::{StartError, StopLimit, Unfinished};
-use crate::analysis::{Live, SampleFilter, StackGroup};
+use crate::analysis::{Live, Profile, SampleFilter, StackGroup};
 use crate::clr::{EventKind, SelectError, select};
 use crate::ipc::Rundown;
 use crate::model::SafeText;
 use crate::net::client::Client;
 use crate::nettrace::{ByMetadata, Event, Metadata, Sink, ThreadId, forward_sink};
+use crate::sorting::CompactSort;
 
 /// Time limit for the first sample of all threads; runtimes send buffered events every tenth of a second.
 const SAMPLE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -28,7 +29,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The stacks of all threads.
 #[derive(Debug)]
 pub struct ThreadStacks {
-    /// Threads with the same stack, most threads first.
+    /// Threads with the same stack, most threads first; idle threads are last.
     pub groups: Vec<StackGroup>,
     /// Thread names by thread id.
     pub names: HashMap<u64, SafeText>,
@@ -100,7 +101,12 @@ struct FirstPass {
 
 impl FirstPass {
     fn stacks(&self) -> Vec<StackGroup> {
-        self.live.profile().count(SampleFilter::ALL).stacks(usize::MAX)
+        let profile = self.live.profile();
+        let stacks = |profile: &Profile| profile.count(SampleFilter::ALL).stacks(usize::MAX);
+        let busy: HashSet<_> = stacks(&profile.without_idle().0).into_iter().map(|group| group.frames).collect();
+        let mut groups = stacks(&profile);
+        groups.compact_sort_by_key(|group| !busy.contains(&group.frames));
+        groups
     }
 }
 

@@ -33,6 +33,23 @@ fn one_key_shows_stacks_of_all_threads() {
     });
 }
 
+#[test]
+fn idle_threads_are_listed_last() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.carry_out("occupy 4 100");
+        let document = Invocation::new(["stacks", &program.pid().to_string(), "--json"]).run().json();
+        let stacks = document["stacks"].as_array().unwrap();
+        let place = |method: &str| stacks.iter().position(|stack| stack["frames"].to_string().contains(method));
+        // The thread pool of 3.1 is native code.
+        if runtime.major() > 3 {
+            let (workers, main) = (place("WorkerThread.WorkerThreadStart").unwrap(), place("Known.Main").unwrap());
+            assert!(stacks[workers]["threads"].as_array().unwrap().len() > 1 && workers > main, "{runtime}: {document:#}");
+        }
+        assert!(program.answers(), "{runtime}");
+    });
+}
+
 /// The first sample of a thread may not show whether it runs or waits: on .NET 9, a thread waiting for a lock looks as if it were running.
 #[test]
 fn first_sample_does_not_decide_thread_state() {
