@@ -352,7 +352,6 @@ fn m12_only_the_owner_patches_a_chunk() {
     let mut image = ChunkHeader { chunk: 0, writer: 3, fragments: 1, flags: NEEDS_PATCHING }.encode().to_vec();
     image.push(packet.len() as u8);
     image.extend_from_slice(&packet);
-    let offset = (1 + packet.len() - 4) as u32;
     let mut commit = Commit::default();
     commit.send_chunk(&image, buffer);
     assert!(source.ask("CommitData", commit.into_bytes()).success);
@@ -360,11 +359,9 @@ fn m12_only_the_owner_patches_a_chunk() {
         // Of writer 3, chunk 0.
         let commit = message(|commit| {
             commit.message(2, |patched| {
-                patched.uint(1, buffer.into());
-                patched.uint(2, 3);
-                patched.uint(3, 0);
+                [(1, buffer.into()), (2, 3), (3, 0)].into_iter().for_each(|(field, value)| patched.uint(field, value));
                 patched.message(4, |patch| {
-                    patch.uint(1, offset.into());
+                    patch.uint(1, packet.len() as u64 - 3);
                     patch.bytes(2, data);
                 });
             });
