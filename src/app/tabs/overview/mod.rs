@@ -96,7 +96,7 @@ impl State {
         let mut keys = [(Action::WhySlow, ": find out why it is slow"), (Action::Stacks, ": what every thread is doing")];
         if self.is_idle() {
             // Asynchronous work that waits has no thread.
-            keys = [(Action::Stacks, ": what every thread waits for"), (Action::WalkHeap, ": pending async methods")];
+            keys = [(Action::Stacks, ": what threads wait for"), (Action::WalkHeap, ": async methods")];
         }
         let ready = keys.into_iter().filter(|(action, _)| action.status(self) == Status::Ready);
         ready.map(|(action, shows)| format!("{}{shows}", self.key(action))).collect()

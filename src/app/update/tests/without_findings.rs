@@ -28,7 +28,7 @@ fn process_that_uses_no_cpu_is_idle() {
             app.send(Msg::Processes(vec![process]));
         }
         assert_eq!(app.state.is_idle(), is_idle, "{percent} {scans}");
-        let idle = ["D: what every thread waits for", "M: pending async methods"];
+        let idle = ["D: what threads wait for", "M: async methods"];
         assert_eq!(app.state.advice_without_findings() == idle, is_idle, "{percent} {scans}");
     }
 }
