@@ -4,19 +4,27 @@ use std::io::Read as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use tempfile::TempDir;
+
 use crate::slowdown::config_without_cpu_wait;
-use crate::support::runtimes;
-use crate::support::screen::{ENTER, ESC};
-use crate::support::{Invocation, Signal};
+use crate::support::runtimes::{self, Runtime};
+use crate::support::screen::{ENTER, ESC, Screen};
+use crate::support::{Invocation, Program, Signal};
+
+/// Returns a program, the dashboard that shows it, and the folder of its configuration.
+fn running(runtime: &Runtime) -> (Program, TempDir, Screen) {
+    let (program, home) = (runtime.program("known").start(), config_without_cpu_wait());
+    assert_eq!(program.line(), "ready");
+    let words = ["--filter", &format!("pid:{}", program.pid())];
+    let screen = Invocation::new(words).env("XDG_CONFIG_HOME", home.path()).screen(120, 40);
+    screen.wait_for("● running");
+    (program, home, screen)
+}
 
 #[test]
 fn stopped_and_killed_processes_are_shown_as_such() {
     runtimes::each(runtimes::with("known"), |runtime| {
-        let (program, home) = (runtime.program("known").start(), config_without_cpu_wait());
-        assert_eq!(program.line(), "ready");
-        let words = ["--filter", &format!("pid:{}", program.pid())];
-        let mut screen = Invocation::new(words).env("XDG_CONFIG_HOME", home.path()).screen(120, 40);
-        screen.wait_for("● running");
+        let (program, _home, mut screen) = running(runtime);
         program.signal(Signal::STOP);
         screen.wait_for("! stopped");
         let shown = screen.wait_for(&format!("kill -CONT {}", program.pid()));
@@ -59,11 +67,7 @@ sys.stdin.read()
 #[test]
 fn process_stopped_by_a_debugger_is_shown_as_such() {
     runtimes::each(runtimes::with("known"), |runtime| {
-        let (program, home) = (runtime.program("known").start(), config_without_cpu_wait());
-        assert_eq!(program.line(), "ready");
-        let words = ["--filter", &format!("pid:{}", program.pid())];
-        let mut screen = Invocation::new(words).env("XDG_CONFIG_HOME", home.path()).screen(120, 40);
-        screen.wait_for("● running");
+        let (program, _home, mut screen) = running(runtime);
         let mut debugger = Command::new("python3");
         debugger.args(["-c", DEBUGGER, &program.pid().to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let Ok(mut debugger) = debugger.spawn() else { return runtimes::skip("there is no python3") };
