@@ -31,7 +31,7 @@ use support::{Invocation, Output, folder};
 use trace_contents::{assert_calls, assert_contents};
 use trace_processor::{Engine, assert_matches_recording};
 
-const FORMATS: [&str; 6] = ["perfetto", "speedscope", "chromium", "folded", "pprof", "csv"];
+const FORMATS: [&str; 7] = ["perfetto", "speedscope", "chromium", "folded", "html", "pprof", "csv"];
 
 /// Unpacks a capture into a folder.
 fn capture(name: &str, place: &Path) -> PathBuf {

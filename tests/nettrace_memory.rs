@@ -251,7 +251,7 @@ fn export_memory_is_bounded_for_a_million_stacks() {
         let most = info.bytes_max;
         eprintln!("{}: {most} bytes", format.name());
         // Formats that count by stack keep more stacks before they are written.
-        let limit = if matches!(format, TraceFormat::Pprof | TraceFormat::Folded) { 32 * MB } else { 16 * MB };
+        let limit = if matches!(format, TraceFormat::Pprof | TraceFormat::Folded | TraceFormat::Html) { 32 * MB } else { 16 * MB };
         assert!(most <= limit, "{}: {most} bytes", format.name());
     }
 }

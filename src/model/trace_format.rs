@@ -16,6 +16,8 @@ pub enum TraceFormat {
     Chromium => ["chromium", "chromium.json", "for chrome://tracing and others: similar contents, as JSON"],
     /// Folded stacks: samples, for flame graphs.
     Folded => ["folded", "folded", "for flame graph tools: stacks and sample counts"],
+    /// A page with a flame graph: samples.
+    Html => ["html", "html", "for any browser: a flame graph of the samples"],
     /// The profile of pprof: samples.
     Pprof => ["pprof", "pb", "for pprof and continuous profilers: samples"],
     /// Comma-separated values: one line per event.
@@ -46,7 +48,7 @@ impl TraceFormat {
 
     /// Whether it contains other events than samples.
     pub fn has_events(self) -> bool {
-        !matches!(self, Self::Speedscope | Self::Folded | Self::Pprof)
+        !matches!(self, Self::Speedscope | Self::Folded | Self::Html | Self::Pprof)
     }
 
     /// Whether a part of a recording can be exported in this format.
@@ -56,7 +58,7 @@ impl TraceFormat {
 }
 
 /// Extensions that identify the contents of a file, each with the extensions of the formats whose files may have it.
-const EXTENSIONS: [(&str, &[&str]); 12] = [
+const EXTENSIONS: [(&str, &[&str]); 13] = [
     ("nettrace", &["nettrace", "joined.nettrace"]),
     ("perfetto-trace", &["perfetto-trace"]),
     ("pftrace", &["perfetto-trace"]),
@@ -64,6 +66,7 @@ const EXTENSIONS: [(&str, &[&str]); 12] = [
     ("chromium.json", &["chromium.json"]),
     ("json", &["speedscope.json", "chromium.json", "json"]),
     ("folded", &["folded"]),
+    ("html", &["html"]),
     ("pb", &["pb", "perfetto-trace"]),
     ("csv", &["csv"]),
     ("gcdump", &["gcdump"]),

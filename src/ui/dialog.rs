@@ -90,6 +90,8 @@ fn ask(canvas: &mut Canvas<'_>, question: &Question, place: &FormLayout, row: Re
 fn options(canvas: &mut Canvas<'_>, choice: &Choice, row: Rect, focused: bool) {
     let theme = canvas.theme;
     let mut x = row.x;
+    let widest: u16 = choice.options.iter().map(|(name, _)| width(name) + 3).sum();
+    let gap = u16::from(widest <= row.width + 1);
     for (index, (name, _)) in choice.options.iter().enumerate() {
         let style = match (index == choice.at, focused) {
             (true, true) => theme.chip,
@@ -98,6 +100,6 @@ fn options(canvas: &mut Canvas<'_>, choice: &Choice, row: Rect, focused: bool) {
         };
         let room = row.right().saturating_sub(x);
         let (open, close) = if index == choice.at && !focused { ("[", "]") } else { (" ", " ") };
-        x += canvas.pieces(x, row.y, room, &[(open, style), (name, style), (close, style)]) + 1;
+        x += canvas.pieces(x, row.y, room, &[(open, style), (name, style), (close, style)]) + gap;
     }
 }

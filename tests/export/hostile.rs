@@ -155,6 +155,7 @@ fn recordings_cut_at_any_block_are_exported() {
                     TraceFormat::Folded => {
                         assert!(text().lines().all(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().is_ok()), "{name} {cut}")
                     }
+                    TraceFormat::Html => assert!(text().ends_with("</html>\n"), "{name} {cut}"),
                     TraceFormat::Pprof => assert_eq!(all(&exported, 1).count(), 2, "{name} {cut}"),
                     TraceFormat::Csv => assert_eq!(text().lines().count() as u64, events.0 + 1, "{name} {cut}"),
                     TraceFormat::Nettrace => {

@@ -74,13 +74,64 @@ fn text(html: &str) -> String {
     text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").trim().to_owned()
 }
 
+/// Returns the document that a browser without network connections makes of a page; `None` without a browser.
+fn browse(address: &str, home: &Path) -> Option<String> {
+    if Command::new("chromium").arg("--version").output().is_err() {
+        assert!(std::env::var("CI").is_err(), "there is no chromium: run tests/setup.sh as root");
+        support::runtimes::skip("there is no chromium, run tests/setup.sh as root");
+        return None;
+    }
+    let words =
+        ["--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--use-gl=angle", "--use-angle=swiftshader"];
+    let words =
+        [&words[..], &["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]].concat();
+    let more = ["--enable-unsafe-swiftshader", "--virtual-time-budget=20000", "--window-size=1200,4000", "--dump-dom", address];
+    let output = Command::new("chromium").args(words).args(more).env("HOME", home).output().unwrap();
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn flame_graph_page_matches_folded_stacks() {
+    let place = folder();
+    let file = capture("net31-heavy", place.path());
+    let folded = String::from_utf8(export(&file, "folded", &[])).unwrap();
+    let (mut expected, mut whole) = (BTreeMap::new(), 0);
+    for (stack, count) in folded.lines().map(|line| line.rsplit_once(' ').unwrap()) {
+        let count: u64 = count.parse().unwrap();
+        whole += count;
+        // After the thread.
+        if let Some(outermost) = stack.split(';').nth(1) {
+            *expected.entry(outermost).or_default() += count;
+        }
+    }
+    let page = place.path().join("a.html");
+    fs::write(&page, export(&file, "html", &[])).unwrap();
+    let Some(document) = browse(&format!("file://{}", page.display()), place.path()) else { return };
+    // Names with generic arguments are text.
+    assert_eq!((document.matches("<pre").count(), document.matches("<script").count()), (1, 1));
+    let frames: Vec<_> = document.split("<div ").skip(1).collect();
+    let width = |frame: &str| frame.split_once(" width: ").unwrap().1.split("px").next().unwrap().parse::<f64>().unwrap();
+    let name = |frame: &str| text(&format!("<div {}", frame.split("</div>").next().unwrap()));
+    let scale = width(frames[0]) / whole as f64;
+    assert_eq!(name(frames[0]), "all");
+    let shown: BTreeMap<_, _> =
+        frames.iter().filter(|frame| frame.contains("top: 18px;")).map(|frame| (name(frame), width(frame))).collect();
+    assert!(shown.len() > 1, "{shown:?}");
+    for (name, count) in
+        expected.into_iter().map(|(name, count): (&str, u64)| (name, count as f64 * scale)).filter(|(_, width)| *width > 20.0)
+    {
+        let shown = shown.get(name).unwrap_or_else(|| panic!("{name} is not among {shown:?}"));
+        assert!((shown - count).abs() < 0.1, "{name}: {shown} and not {count}");
+    }
+    assert!(
+        document.contains("samples (100.0 %)") && document.contains("Samples of threads, running or waiting, of process"),
+        "{document}"
+    );
+}
+
 #[test]
 fn speedscope_page_matches_report() {
     let Some(page) = support::cache("speedscope", "index.html") else { return };
-    if Command::new("chromium").arg("--version").output().is_err() {
-        assert!(std::env::var("CI").is_err(), "there is no chromium: run tests/setup.sh as root");
-        return support::runtimes::skip("there is no chromium, run tests/setup.sh as root");
-    }
     let place = folder();
     let file = capture("net31-heavy", place.path());
     let mut live = Live::default();
@@ -93,14 +144,7 @@ fn speedscope_page_matches_report() {
     let bytes: String = exported.iter().map(|byte| format!("\\x{byte:02x}")).collect();
     fs::write(&script, format!("speedscope.loadFileFromBase64('a.speedscope.json', btoa('{bytes}'))")).unwrap();
     let address = format!("file://{}/index.html#view=sandwich&localProfilePath={}", page.display(), script.display());
-    let words =
-        ["--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--use-gl=angle", "--use-angle=swiftshader"];
-    // Without network connections.
-    let words =
-        [&words[..], &["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]].concat();
-    let more = ["--enable-unsafe-swiftshader", "--virtual-time-budget=20000", "--window-size=1200,4000", "--dump-dom", &address];
-    let output = Command::new("chromium").args(words).args(more).env("HOME", place.path()).output().unwrap();
-    let document = String::from_utf8_lossy(&output.stdout).into_owned();
+    let Some(document) = browse(&address, place.path()) else { return };
     let mut shown = BTreeMap::new();
     for row in document.split("<tr").skip(1).map(|row| row.split("</tr>").next().unwrap_or_default()) {
         let cells: Vec<_> = row.split("<td").skip(1).map(|cell| text(&format!("<td{cell}"))).collect();

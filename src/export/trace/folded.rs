@@ -14,7 +14,7 @@ const MAX_COUNTS: usize = 1 << 15;
 
 /// Counts samples by thread and stack, and writes them at the end.
 pub(super) struct Folded<W> {
-    out: W,
+    pub(super) out: W,
     counts: HashMap<(ThreadId, NodeId), u64>,
 }
 

@@ -8,6 +8,7 @@ mod allocation_rates;
 mod chromium;
 mod csv;
 mod folded;
+mod html;
 mod identity;
 mod joined;
 mod json;
@@ -33,6 +34,7 @@ use crate::nettrace::{Metadata, Sink, forward_sink};
 use chromium::Chromium;
 use csv::Csv;
 use folded::Folded;
+use html::Html;
 use joined::Join;
 use output::Output;
 use perfetto::Perfetto;
@@ -106,6 +108,7 @@ impl<'w> Export<'w> {
             TraceFormat::Speedscope => Box::new(Speedscope::new(out, scratch, subject)),
             TraceFormat::Chromium => Box::new(Chromium::new(out, subject)?),
             TraceFormat::Folded => Box::new(Folded::new(out)),
+            TraceFormat::Html => Box::new(Html::new(out, process, has_cpu_samples)?),
             TraceFormat::Pprof => Box::new(Pprof::new(out, subject, (*part.window.start()).max(0), has_cpu_samples)),
             TraceFormat::Nettrace => return Ok(Self(Pass::Joined(Box::new(Join::new(&subject.header, out, None))))),
             TraceFormat::Csv => return Ok(Self(Pass::Events(Box::new(Csv::new(out, part))))),

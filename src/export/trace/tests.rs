@@ -82,7 +82,7 @@ fn an_empty_recording_gives_an_empty_export() {
             }
             TraceFormat::Folded => assert_eq!(out, b""),
             TraceFormat::Csv => assert_eq!(out, b"seconds,process,thread,provider,event,stack_depth,payload\n"),
-            TraceFormat::Perfetto | TraceFormat::Pprof | TraceFormat::Nettrace => assert!(!out.is_empty()),
+            TraceFormat::Html | TraceFormat::Perfetto | TraceFormat::Pprof | TraceFormat::Nettrace => assert!(!out.is_empty()),
         }
     }
 }

@@ -56,7 +56,7 @@ fn export_path_follows_the_format_until_edited() {
     let mut app = opened(120, 40);
     let source = app.state.open_file().unwrap().facts.path.to_string_lossy().into_owned();
     let stem = source.strip_suffix(".nettrace.partial").unwrap_or(source.strip_suffix(".nettrace").unwrap_or(&source)).to_owned();
-    for (keys, extension, format) in [("E⌃⏎", "perfetto-trace", TraceFormat::Perfetto), ("E→→→→⌃⏎", "pb", TraceFormat::Pprof)]
+    for (keys, extension, format) in [("E⌃⏎", "perfetto-trace", TraceFormat::Perfetto), ("E→→→→→⌃⏎", "pb", TraceFormat::Pprof)]
     {
         app.press(keys);
         assert_eq!(requested_export(&mut app), (source.clone(), format!("{stem}.{extension}"), format));
