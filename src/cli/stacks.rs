@@ -16,6 +16,9 @@ use crate::model::{Counted, NativeAotGap, Process, SafeText};
 use crate::nettrace::ThreadId;
 use crate::session::{StacksError, ThreadStacks, Unfinished, thread_stacks};
 
+/// Maximum number of threads listed for a stack in text, so that its frames stay in sight.
+const LISTED_THREADS: usize = 16;
+
 #[derive(Serialize)]
 struct Document {
     pid: u32,
@@ -102,9 +105,11 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
             Some(name) => format!("{} {name}", thread.id),
             None => thread.id.to_string(),
         };
-        let names: Vec<_> = threads.iter().map(thread).collect();
+        let names: Vec<_> = threads.iter().take(LISTED_THREADS).map(thread).collect();
+        let others = threads.len() - names.len();
+        let others = if others > 0 { format!(", and {others} more") } else { String::new() };
         let wait = wait.map(|wait| format!(" ({wait})")).unwrap_or_default();
-        writeln!(out, "\n{:#}{wait}: {}", threads_of(threads.len()), names.join(", "))?;
+        writeln!(out, "\n{:#}{wait}: {}{others}", threads_of(threads.len()), names.join(", "))?;
         if frames.is_empty() {
             writeln!(out, "    (no managed code)")?;
         }
@@ -137,5 +142,18 @@ mod tests {
         write_text(&mut text, &document).unwrap();
         let expected = " (7): 3 threads, 2 stacks. Waiting threads are included.\n\n2 threads: 1, 3 Worker\n    App.Run  [App]\n\n1 thread (disk): 2\n    0x20\n";
         assert_eq!(String::from_utf8(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn many_threads_of_a_stack_are_counted() {
+        let threads: Vec<_> = (1..=18).map(|thread| (ThreadId { thread, ..ThreadId::default() }, 1)).collect();
+        let group = StackGroup { frames: Vec::new(), modules: Vec::new(), samples: SampleCount::default(), threads };
+        let process = Process::new(crate::model::ProcessKey { pid: 7, started: 1 });
+        let document = document(&process, true, vec![group], &HashMap::default(), &HashMap::default());
+        let mut text = Vec::new();
+        write_text(&mut text, &document).unwrap();
+        assert!(
+            String::from_utf8(text).unwrap().contains("18 threads: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, and 2 more\n")
+        );
     }
 }
