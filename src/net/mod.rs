@@ -40,6 +40,8 @@ mod inquiry;
 #[cfg_attr(windows, path = "windows/interrupts.rs")]
 pub mod interrupts;
 mod legacy;
+#[cfg_attr(windows, path = "windows/limits.rs")]
+pub mod limits;
 #[cfg(unix)]
 #[cfg_attr(target_os = "macos", path = "macos/listening.rs")]
 mod listening;

@@ -15,7 +15,7 @@ use crate::analysis::process;
 use crate::fatal_requests::start_settled;
 use crate::slowdown::LimitedGroup;
 use crate::support::runtimes::{self, Runtime};
-use crate::support::{Invocation, Signal, TIMEOUT, folder, poll};
+use crate::support::{Invocation, Output, Signal, TIMEOUT, folder, poll};
 
 /// An idle client occupies the only thread of the diagnostic server, so that it cannot receive a stop request.
 async fn assert_stops_with_occupied_socket(runtime: &Runtime) {
@@ -140,6 +140,41 @@ fn dump_program_that_may_exceed_the_memory_limit_is_announced() {
         let dump = Invocation::new(["dump", &program.pid().to_string(), "--type", "mini", "-o", file.to_str().unwrap()]).run();
         assert!(dump.stderr.starts_with("dn-top: the memory limit of the process leaves "), "{runtime}: {dump:?}");
         assert!(dump.stderr.contains("createdump, to which it also applies, takes about 20.0 MB"), "{runtime}: {dump:?}");
+    });
+}
+
+/// Runs dn-top with a limit set by the shell.
+fn run_limited(limit: &str, words: &[&str]) -> Output {
+    let script = format!("ulimit {limit} && exec \"$@\"");
+    Invocation::of("sh", [&["-c", &script, "sh", env!("CARGO_BIN_EXE_dn-top")], words].concat()).run()
+}
+
+#[test]
+fn recording_ends_at_the_maximum_size_of_files() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.command("spend 600000");
+        let place = folder();
+        let file = place.path().join("a.nettrace");
+        let words = ["trace", &program.pid().to_string(), "--profile", "cpu-sampling", "-o", file.to_str().unwrap()];
+        let output = run_limited("-f 20", &words);
+        assert!(output.code == 1 && output.stderr.contains("File too large"), "{runtime}: {output:?}");
+        assert!(output.stderr.contains("NOT complete"), "{runtime}: {output:?}");
+        assert!(file.with_extension("nettrace.partial").exists() && program.answers(), "{runtime}");
+    });
+}
+
+/// Most systems set a low limit, but allow a higher one. Each sampled thread takes an open file.
+#[test]
+fn limit_of_open_files_is_raised() {
+    runtimes::each_in_turn(runtimes::since(9, runtimes::with("known")), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.command("spend 600000");
+        let output = run_limited("-Sn 40", &["cpu", &program.pid().to_string(), "--duration", "500ms", "--json"]);
+        if output.stderr.contains("cannot be sampled") && !output.stderr.contains("ulimit -n") {
+            return runtimes::skip("the kernel does not allow sampling here");
+        }
+        assert_eq!((output.code, &output.json()["missed_threads"]), (0, &serde_json::json!(0)), "{runtime}: {}", output.stderr);
     });
 }
 
