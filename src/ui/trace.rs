@@ -6,14 +6,14 @@ use crate::analysis::{MethodCount, SampleCount, SampleFilter};
 use crate::app::action::Action;
 use crate::app::layout::padded;
 use crate::app::tabs::{Figure, Look, Role, phase_badge};
-use crate::app::{State, TrackedRecording, findings};
+use crate::app::{Row, State, TrackedRecording, findings};
 use crate::clr::EventKind;
 use crate::model::{
     ByteRate, Bytes, Count, CountRate, Counted, EventRate, FlightBufferUsage, KernelTrace, MethodNameResolution, Nanoseconds, Outcome,
-    Percent, Phase, Rate, RunState, Scheduling, StoppedBy, Stopwatch,
+    Percent, Phase, Rate, Scheduling, StoppedBy, Stopwatch,
 };
 
-use super::analysis::{figures, no_recording, warnings};
+use super::analysis::{SUSPENDED, figures, no_recording, warnings};
 use super::canvas::{Canvas, below, plural};
 use super::chart::{Curve, Span, curve, curve_with_axis};
 use super::list::short_name;
@@ -228,9 +228,8 @@ fn names(search: &MethodNameResolution) -> Option<(String, bool)> {
 
 /// Returns a sentence about the state, if the numbers do not show it.
 fn note(state: &State, tracked: &TrackedRecording, now: std::time::Duration) -> Option<(String, bool)> {
-    let suspended = state.selected().is_some_and(|row| row.process.run_state == RunState::Suspended);
     match &tracked.value.phase {
-        Phase::Starting if suspended => Some(("The runtime is suspended at startup: no events before it is resumed.".to_owned(), false)),
+        Phase::Starting if state.selected().is_some_and(Row::is_suspended) => Some((SUSPENDED.to_owned(), false)),
         Phase::Starting if tracked.value.kernel.is_some() => Some(("Waiting for the runtime …".to_owned(), false)),
         Phase::Starting => Some(("Waiting for the first bytes …".to_owned(), false)),
         Phase::Recording => {

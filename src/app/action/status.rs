@@ -99,7 +99,7 @@ pub(super) fn stacks(state: &State) -> Status {
         match &state.details.stacks {
             _ if process.native_aot => Some(refused(native_aot(process, NativeAotGap::Samples))),
             Answer::Requested(_) => Some(Status::Idle),
-            _ => None,
+            _ => suspended(process, "it runs no code yet. Resume it first."),
         }
     })
 }

@@ -12,12 +12,15 @@ use ratatui::style::Style;
 use crate::app::action::{Action, Status, entry};
 use crate::app::layout::padded;
 use crate::app::tabs::{Sign, phase_badge};
-use crate::app::{Answer, Finding, LinePurpose, State, Tab, TrackedRecording};
+use crate::app::{Answer, Finding, LinePurpose, Row, State, Tab, TrackedRecording};
 use crate::model::{Count, Counted, Phase, Stopwatch};
 
 use super::canvas::{Canvas, below, plural, width};
 
 pub(super) use tab::{figures, text};
+
+/// Shown for a recording before its first event.
+pub(super) const SUSPENDED: &str = "The runtime is suspended at startup: no events before it is resumed.";
 
 /// Draws the open tab. Returns the position of the terminal's cursor while a filter is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option<(u16, u16)> {
@@ -52,6 +55,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option
             Answer::Failed(trouble) => trouble,
             Answer::NotRequested | Answer::Received(()) => "No events were recorded.",
         },
+        Phase::Starting if state.selected().is_some_and(Row::is_suspended) => SUSPENDED,
         _ => "Waiting for the first events …",
     };
     canvas.text(rest.x, rest.y, rest.width, text, canvas.theme.dim);

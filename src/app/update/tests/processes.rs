@@ -1,5 +1,5 @@
 use crate::app::test_app::{START_UNIX_MS, TestApp, process, published, recording, sample_processes};
-use crate::app::{Effect, JobResult, Msg, Ticket};
+use crate::app::{Effect, JobResult, Msg, Tab, Ticket};
 use crate::model::{Contact, Outcome, Phase, Process, Recording, RunState, StoppedBy, Stopper, Trouble};
 
 #[test]
@@ -364,6 +364,13 @@ fn suspended_process_is_shown_with_what_to_do() {
     assert_eq!(notice(&app), "Suspended at startup: R resumes it.");
     let row = app.state.selected().unwrap();
     assert_eq!((row.recording, row.word()), (true, "suspended"), "a recording does not resume it");
+    for tab in [Tab::Trace, Tab::Slowdown] {
+        app.state.tab = tab;
+        assert!(crate::ui::tests::screen(&app.state).contains("suspended at startup: no events before it is resumed"), "{tab:?}");
+    }
+    app.take_effects();
+    app.press("D");
+    assert!(app.take_effects().is_empty() && app.last_toast().ends_with("is suspended at startup: it runs no code yet. Resume it first."));
 }
 
 /// The State is that of the process; what was found is in the findings.
