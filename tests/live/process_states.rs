@@ -29,6 +29,8 @@ fn stopped_and_killed_processes_are_shown_as_such() {
         screen.wait_for("! stopped");
         let shown = screen.wait_for(&format!("kill -CONT {}", program.pid()));
         assert!(!shown.contains("no findings"), "{runtime}: {shown}");
+        screen.keys("D");
+        screen.wait_for(": Stopped by a signal: no thread runs");
         let words =
             format!("process {0} (known): it was stopped by a signal and does not answer: `kill -CONT {0}` continues it", program.pid());
         let run = |command: &str| Invocation::new([command, &program.pid().to_string()]).run();

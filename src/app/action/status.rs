@@ -48,10 +48,10 @@ pub(super) fn refresh(state: &State) -> Status {
     if state.row_kind() == RowKind::File(FileKind::Trace) { Status::Ready } else { live(state) }
 }
 
-/// Requires a selected process that can be attached to and passes `check`.
+/// Requires a selected process that can be attached to, is not stopped and passes `check`.
 fn of_process(state: &State, check: impl Fn(&Row) -> Option<Status>) -> Status {
     match (live(state), state.selected()) {
-        (Status::Ready, Some(row)) => attach(state, row).or_else(|| check(row)).unwrap_or(Status::Ready),
+        (Status::Ready, Some(row)) => attach(state, row).or_else(|| stopped(row)).or_else(|| check(row)).unwrap_or(Status::Ready),
         (Status::Ready, None) => refused("No process is selected."),
         (other, _) => other,
     }
@@ -63,6 +63,11 @@ fn of_command(state: &State, command: CommandCode, check: impl Fn(&Process) -> O
         let process = &row.process;
         check(process).or_else(|| missing(process, command).map(refused)).or_else(|| busy(state, process))
     })
+}
+
+/// Returns a refusal if the process is stopped.
+fn stopped(row: &Row) -> Option<Status> {
+    row.stop_reason().map(|reason| refused(format!("{}: {reason}", Subject::of(&row.process))))
 }
 
 /// Returns a refusal if a job is running on the process.

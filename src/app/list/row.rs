@@ -42,6 +42,16 @@ impl Row {
         self.process.usage.stopper.filter(|_| self.exited_at.is_none())
     }
 
+    /// Returns sentences about what has stopped the process, and what continues it.
+    pub(in crate::app) fn stop_reason(&self) -> Option<String> {
+        let stopper = self.stopper()?;
+        let until = match stopper {
+            Stopper::Signal => format!(". kill -CONT {} continues it.", self.process.key.pid),
+            Stopper::Debugger(_) => " until the debugger detaches.".to_owned(),
+        };
+        Some(format!("Stopped by {}: no thread runs, and its runtime does not answer{until}", stopper.describe()))
+    }
+
     /// Whether the process is stopped.
     pub fn is_stopped(&self) -> bool {
         self.stopper().is_some()

@@ -91,6 +91,7 @@ fn due(state: &State) -> Vec<(ProcessKey, Duration)> {
         let process = &row.process;
         process.contact == Contact::Ok
             && process.run_state != RunState::Suspended
+            && !row.is_stopped()
             && state.watches.may_watch(process.key)
             && attach(state, row).is_none()
     };

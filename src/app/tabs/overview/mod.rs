@@ -19,7 +19,7 @@ use crate::app::action::{Action, Context, ENTER, Entry, Status, details, places,
 use crate::app::update::panes;
 use crate::app::{AutoWatch, CurrentFinding, Row, RowKind, State, Tab, Watch};
 use crate::diagnosis::MIN_BUSY_CORES;
-use crate::model::{Age, Bytes, Capability, Count, Process, RunState, Stopper, has_own_root, reachable_path, temporary_folder};
+use crate::model::{Age, Bytes, Capability, Count, Process, RunState, has_own_root, reachable_path, temporary_folder};
 
 pub(super) const TAB: Descriptor = Descriptor {
     titles: ["Overview", "Over", "Ovw"],
@@ -121,13 +121,8 @@ impl State {
             };
             return Some((format!("The process has ended.{}{port}", if has_jobs { &place } else { "" }), Role::Warning));
         }
-        if let Some(stopper) = row.stopper() {
-            let until = match stopper {
-                Stopper::Signal => format!(". kill -CONT {} continues it.", process.key.pid),
-                Stopper::Debugger(_) => " until the debugger detaches.".to_owned(),
-            };
-            let text = format!("Stopped by {}: no thread runs, and its runtime does not answer{until}", stopper.describe());
-            return Some((text, Role::Warning));
+        if let Some(reason) = row.stop_reason() {
+            return Some((reason, Role::Warning));
         }
         if let Some(reason) = process.contact.reason() {
             let job = self.jobs.newest_first().find(|job| job.subject.key == process.key && job.ended.is_none());

@@ -330,6 +330,12 @@ fn stopped_process_is_shown_as_stopped() {
     assert_eq!(notice(&app), "Stopped by a signal: no thread runs, and its runtime does not answer. kill -CONT 4242 continues it.");
     let overview = app.state.overview().unwrap();
     assert!(!overview.is_watched && overview.findings.is_empty(), "what was found no longer lasts");
+    app.take_effects();
+    for key in ["D", "M", "t", "F", "d", "p"] {
+        app.press(key);
+        assert!(app.take_effects().is_empty() && app.state.overlay.is_none(), "{key}");
+        assert!(app.last_toast().contains("(4242): Stopped by a signal: no thread runs"), "{key}: {}", app.last_toast());
+    }
     for process in processes.iter_mut().filter(|process| process.key == key) {
         process.usage.stopper = Some(Stopper::Debugger(Some(77)));
     }

@@ -5,7 +5,7 @@ use crate::app::action::Status;
 use crate::app::test_app::{TestApp, options, published, recording, sample_processes};
 use crate::app::{AutoWatch, Column, Direction, Effect, Msg, Options, Sort, Ticket};
 use crate::ipc::RuntimeVersion;
-use crate::model::{Contact, Phase, Process, ProcessKey, Recording, RunState};
+use crate::model::{Contact, Phase, Process, ProcessKey, Recording, RunState, Stopper};
 
 /// Number of attachable sample processes.
 fn attachable() -> usize {
@@ -116,6 +116,22 @@ fn the_table_is_not_sorted_by_a_hidden_column() {
     assert_eq!(app.state.list.sort().column, Column::Heap);
     app.press("w");
     assert_eq!((app.state.list.sort().column, app.state.watches.all().len()), (Column::Cpu, 1));
+}
+
+/// It does not answer.
+#[test]
+fn stopped_process_is_watched_once_it_continues() {
+    let mut app = watching(AutoWatch::Selected, false);
+    let first = running()[0];
+    app.state.list.select(first);
+    let mut processes = sample_processes();
+    processes.iter_mut().filter(|process| process.key == first).for_each(|process| process.usage.stopper = Some(Stopper::Signal));
+    app.send(Msg::Processes(processes));
+    app.wait(5000);
+    assert_eq!(keys_of(&app.take_effects()), []);
+    app.send(Msg::Processes(sample_processes()));
+    app.wait(1000);
+    assert_eq!(keys_of(&app.take_effects()), [first]);
 }
 
 #[test]
