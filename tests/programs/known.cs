@@ -28,6 +28,7 @@
 //   deep N MS        a method that recurses N times, and then works for MS milliseconds
 //   slow N MS        Alone for MS milliseconds; then Crowded as long, while N other threads work, too. Before "done", prints "spent" and the
 //                    wall time of each of the two in milliseconds
+//   work N MS        N threads that work for MS milliseconds. Before "done", prints "worked" and how often they have called Ten
 //   pause N MS       N threads that work while this one collects, for MS milliseconds
 //   wait-in N        N threads for each way of waiting, which wait forever; does not wait for them
 //   shapes MS        work in a generic type, an async method, a recursive method and a lambda, for MS milliseconds
@@ -201,6 +202,18 @@ public static class Known {
       }
     }
     Console.WriteLine(string.Format(CultureInfo.InvariantCulture, "spent {0} {1} {2}", spent[0], spent[1], spent[2]));
+  }
+
+  static void Work(int count, int milliseconds) {
+    long done = 0;
+    var threads = new Thread[count];
+    var watch = Stopwatch.StartNew();
+    for (int i = 0; i < count; i++) {
+      threads[i] = new Thread(() => { while (watch.ElapsedMilliseconds < milliseconds) { Ten(); Interlocked.Increment(ref done); } });
+      threads[i].Start();
+    }
+    foreach (var thread in threads) thread.Join();
+    Console.WriteLine("worked " + done);
   }
 
   [MethodImpl(MethodImplOptions.NoInlining)] static double Deep(int left, int milliseconds) {
@@ -418,6 +431,7 @@ public static class Known {
         case "fragment": Fragment(number); break;
         case "hold": Hold(number); break;
         case "deep": Deep(number, int.Parse(words[2])); break;
+        case "work": Work(number, int.Parse(words[2])); break;
         case "pause": Pause(number, int.Parse(words[2])); break;
         case "slow": Slow(number, int.Parse(words[2])); break;
         default: throw new ArgumentException(line);

@@ -1,0 +1,84 @@
+//! What being observed costs a program: how much less work the eight busy threads of a real .NET 9 program do.
+//!
+//! ```text
+//! cargo bench --bench cost [-- ROUNDS]
+//! ```
+//!
+//! Each round measures the work beside each observer, and before and after it without one: the processors of a virtual machine become faster and
+//! slower all the time. The first observer only sleeps; its cost is the error of the measurement. `perf record` is one of them if it is
+//! installed. `tests/setup.sh` installs the runtime.
+
+#![allow(clippy::unwrap_used, reason = "a measurement that cannot be set up has failed")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::process::Command;
+use std::time::Duration;
+
+use support::{Invocation, Program, Signal, cpu_time, folder};
+
+const THREADS: u32 = 8;
+/// Duration of each measurement.
+const TIME: Duration = Duration::from_secs(10);
+/// How long an observer needs to begin.
+const START: Duration = Duration::from_secs(3);
+const DN_TOP: &str = env!("CARGO_BIN_EXE_dn-top");
+/// Each with `PID` for that of the program.
+const OBSERVERS: [&[&str]; 6] = [
+    &["sleep", "1000"],
+    &[DN_TOP, "cpu", "PID"],
+    &["perf", "record", "-F", "999", "-e", "cpu-clock", "-g", "-p", "PID"],
+    &[DN_TOP, "trace", "PID", "--profile", "cpu"],
+    &[DN_TOP, "trace", "PID", "--profile", "cpu-sampling"],
+    &[DN_TOP, "counters", "PID"],
+];
+
+fn main() {
+    let Some(net9) = support::runtimes::net9() else { return };
+    let rounds = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(5);
+    let mut program = net9.program("known").start();
+    assert_eq!(program.line(), "ready");
+    let is_installed = |observer: &&[&str]| observer[0] != "perf" || Command::new("perf").arg("--version").output().is_ok();
+    let observers: Vec<_> = OBSERVERS.into_iter().filter(is_installed).collect();
+    let mut costs = vec![Vec::new(); observers.len()];
+    work(&mut program);
+    let mut before = work(&mut program);
+    for _ in 0..rounds {
+        for (observer, costs) in observers.iter().zip(&mut costs) {
+            let (beside, used) = beside(&mut program, observer);
+            let after = work(&mut program);
+            costs.push((100.0 * (1.0 - beside / f64::midpoint(before, after)), used));
+            before = after;
+        }
+    }
+    println!("{:<44} {:>8} {:>16} {:>16}", "% of the work", "median", "middle half", "of a core itself");
+    for (observer, mut costs) in observers.iter().zip(costs) {
+        costs.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let at = |part: f64| costs[((costs.len() - 1) as f64 * part).round() as usize].0;
+        let used = costs.iter().map(|(_, used)| used).sum::<f64>() / costs.len() as f64;
+        let name = observer.join(" ").replace(DN_TOP, "dn-top");
+        println!("{name:<44} {:>8.2} {:>7.2} to {:>5.2} {used:>14.2} %", at(0.5), at(0.25), at(0.75));
+    }
+}
+
+/// Returns the amount of work done within the time.
+fn work(program: &mut Program) -> f64 {
+    let output = program.carry_out(&format!("work {THREADS} {}", TIME.as_millis()));
+    output.iter().find_map(|line| line.strip_prefix("worked ")).unwrap().parse().unwrap()
+}
+
+/// Returns the amount of work done beside an observer, and the observer's own CPU time in percent of a core.
+fn beside(program: &mut Program, observer: &[&str]) -> (f64, f64) {
+    let (folder, pid) = (folder(), program.pid().to_string());
+    let words = observer[1..].iter().map(|word| if *word == "PID" { pid.as_str() } else { word });
+    let mut running = Invocation::of(observer[0], words).current_dir(folder.path()).start();
+    std::thread::sleep(START);
+    let used = cpu_time(running.pid());
+    let worked = work(program);
+    let used = cpu_time(running.pid()) - used;
+    assert!(running.is_alive(), "{observer:?}: {}", running.stderr());
+    running.signal(Signal::INT);
+    running.wait();
+    (worked, 100.0 * used.as_secs_f64() / TIME.as_secs_f64())
+}
