@@ -76,7 +76,7 @@ fn run() -> Result<Exit, Failure> {
     if completions::answer().map_err(anyhow::Error::from)? {
         return Ok(Exit::Done);
     }
-    limits::adjust().context("cannot adjust the limits of this process")?;
+    limits::adjust();
     let given: Vec<OsString> = std::env::args_os().collect();
     let translated = dotnet_tools::translate(&given).map_err(Failure::usage)?;
     translated.iter().flat_map(|translated| &translated.notes).for_each(print::message);
