@@ -106,14 +106,14 @@ fn long_names_are_not_kept_with_each_event() {
     let info = measure(|| {
         feed(&stream, &mut live);
         for kind in [OccurrenceKind::Activities, OccurrenceKind::Events] {
-            found.extend(live.occurrences(kind, &mut 0, true).occurrences);
+            found.extend(live.occurrences(kind, false, &mut 0, true).occurrences);
         }
     });
     assert_eq!(found.len(), 1000);
     for occurrence in found {
         let length = match occurrence {
             Occurrence::Activity(activity) => activity.operation.len(),
-            Occurrence::Event(event) => event.kind.provider.len() + event.title().len(),
+            Occurrence::Event(event, _) => event.kind.provider.len() + event.title().len(),
             other => panic!("{other:?}"),
         };
         assert!((1..1000).contains(&length), "{length}");

@@ -9,9 +9,10 @@ use crate::clr::payload::{ContentionStart, ContentionStop};
 use crate::nettrace::ThreadId;
 use crate::sorting::CompactSort;
 
-use super::event_context::EventContext;
+use super::event_context::{EventContext, Frames};
+use super::lock_waits::{LockWait, LockWaits};
 use super::ranking::{Ranking, Row};
-use super::{Distribution, Symbols, Timeline};
+use super::{Distribution, Occurrence, Symbols, Timeline};
 
 /// Maximum number of threads tracked as waiting.
 const WAITING: usize = 4096;
@@ -46,14 +47,18 @@ pub(super) struct Contention {
     wait_over_time: Timeline,
     /// Key of the latest site; a reused buffer.
     key: Vec<u8>,
+    /// `None` unless individual waits are shown.
+    listed: Option<LockWaits>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Waiting {
     since: i64,
     /// Thread that held the lock, 0 if unknown.
     owner: u64,
     frames: [u64; DEPTH],
+    /// The whole stack; empty unless individual waits are shown.
+    stack: Frames,
 }
 
 /// The threads that held the lock when waits began, those with the longest waits.
@@ -185,6 +190,16 @@ impl Contention {
         Self { began, ..Self::default() }
     }
 
+    /// Also keeps the latest waits of at least this duration. To be called before the stream begins.
+    pub(super) fn list_waits(&mut self, min_ns: u64) {
+        self.listed = Some(LockWaits::new(min_ns));
+    }
+
+    /// Returns the waits after the first `seen` of those that are kept, each with its number.
+    pub(super) fn after(&self, seen: u64, symbols: Option<&Symbols>) -> impl Iterator<Item = (u64, Option<Occurrence>)> {
+        self.listed.iter().flat_map(move |listed| listed.after(seen, symbols))
+    }
+
     /// Returns whether a thread is known to be waiting for a lock now.
     #[inline]
     pub(super) fn is_waiting(&self, thread: ThreadId) -> bool {
@@ -202,7 +217,8 @@ impl Contention {
         }
         self.started += 1;
         self.count_over_time.add(context.at, 1.0);
-        let waiting = Waiting { since: context.at, owner: start.owner.unwrap_or(0), frames: frames(context) };
+        let stack = self.listed.as_mut().map(|listed| listed.stack(context.event.stack())).unwrap_or_default();
+        let waiting = Waiting { since: context.at, owner: start.owner.unwrap_or(0), frames: frames(context), stack };
         // A thread waits for only one lock at a time.
         if let Some(before) = self.waiting.insert(context.thread, waiting) {
             self.count_without_duration(&before);
@@ -217,12 +233,16 @@ impl Contention {
         // The cast turns NaN and negative values into 0 and saturates at the maximum.
         let reported = stop.duration_ns.map(|reported| reported as u64);
         let (from, waited_ns) = match (self.waiting.remove(&context.thread), reported) {
-            (Some(from), reported) => (from, reported.unwrap_or_else(|| u64::try_from(context.at.saturating_sub(from.since)).unwrap_or(0))),
+            (Some(from), reported) => {
+                let waited_ns = reported.unwrap_or_else(|| u64::try_from(context.at.saturating_sub(from.since)).unwrap_or(0));
+                (from, waited_ns)
+            }
             // The start event was lost or precedes the session.
             (None, Some(reported)) => {
                 self.start_lost += 1;
                 let since = context.at.saturating_sub(i64::try_from(reported).unwrap_or(i64::MAX));
-                (Waiting { since, owner: 0, frames: frames(context) }, reported)
+                let stack = self.listed.as_mut().map(|listed| listed.stack(context.event.stack())).unwrap_or_default();
+                (Waiting { since, owner: 0, frames: frames(context), stack }, reported)
             }
             (None, None) => return,
         };
@@ -230,6 +250,11 @@ impl Contention {
         distribute(&mut self.wait_over_time, self.began, context.at, waited_ns);
         let owners = Owners::of(from.owner, waited_ns);
         self.site(&from.frames).fold(Site { count: 1, unfinished: 0, wait_ns: waited_ns, longest_ns: waited_ns, owners });
+        if let Some(listed) = &mut self.listed {
+            let owner = Some(from.owner).filter(|owner| *owner != 0);
+            let wait = LockWait { end: context.at, thread: context.thread, wait_ns: waited_ns, owner, frames: Vec::new() };
+            listed.add(wait, from.stack);
+        }
     }
 
     /// Counts a wait whose duration is unknown.

@@ -153,17 +153,24 @@ impl Live {
         self.logs.set_filter(filter);
     }
 
-    /// Returns what has occurred after the first `seen` occurrences of this kind, and advances `seen`. `is_over`: no more events will arrive.
-    pub fn occurrences(&self, kind: OccurrenceKind, seen: &mut u64, is_over: bool) -> NewOccurrences {
-        let from = *seen;
+    /// Also keeps the latest waits for locks of at least this duration in nanoseconds. To be called before the stream begins.
+    #[must_use]
+    pub fn with_lock_waits(mut self, min_ns: u64) -> Self {
+        self.contention.list_waits(min_ns);
+        self
+    }
+
+    /// Returns what has occurred after the first `seen` occurrences of this kind, and advances `seen`. `with_stacks`: with the methods of their
+    /// stacks, if their events have stacks. `is_over`: no more events will arrive.
+    pub fn occurrences(&self, kind: OccurrenceKind, with_stacks: bool, seen: &mut u64, is_over: bool) -> NewOccurrences {
+        let (from, symbols) = (*seen, with_stacks.then_some(&self.symbols));
         match kind {
             OccurrenceKind::Collections => NewOccurrences::take(seen, self.gc.after(from, is_over)),
-            OccurrenceKind::Exceptions { with_stacks } => {
-                NewOccurrences::take(seen, self.exceptions.after(from, with_stacks.then_some(&self.symbols)))
-            }
+            OccurrenceKind::Exceptions => NewOccurrences::take(seen, self.exceptions.after(from, symbols)),
+            OccurrenceKind::LockWaits => NewOccurrences::take(seen, self.contention.after(from, symbols)),
             OccurrenceKind::Activities => NewOccurrences::take(seen, self.activities.after(from)),
             OccurrenceKind::Messages => NewOccurrences::take(seen, self.logs.after(from)),
-            OccurrenceKind::Events => NewOccurrences::take(seen, self.recent.iter().flat_map(|recent| recent.after(from))),
+            OccurrenceKind::Events => NewOccurrences::take(seen, self.recent.iter().flat_map(|recent| recent.after(from, symbols))),
         }
     }
 

@@ -31,6 +31,7 @@ mod images;
 mod jit;
 mod latest;
 mod live;
+mod lock_waits;
 mod logs;
 mod methods;
 mod names;
@@ -75,6 +76,7 @@ pub use http::{Layer, Outcome};
 pub use images::{CodeLocation, Images};
 pub use jit::{JitSnapshot, JitTime, SlowMethod, TierBodies};
 pub use live::Live;
+pub use lock_waits::LockWait;
 pub use logs::{LEVELS, LogFilter, LogMessage, LogSnapshot};
 #[cfg(test)]
 pub(crate) use methods::COUNTED;

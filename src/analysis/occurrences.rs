@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::sorting::CompactSort;
 
-use super::{Collection, FinishedActivity, LogMessage, SingleEvent, ThrownException};
+use super::{Collection, FinishedActivity, LockWait, LogMessage, SingleEvent, ThrownException};
 
 /// What to follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,10 +12,9 @@ pub enum OccurrenceKind {
     /// Garbage collections that have ended.
     Collections,
     /// Exceptions that were thrown.
-    Exceptions {
-        /// Whether to look up the methods of their stacks.
-        with_stacks: bool,
-    },
+    Exceptions,
+    /// Waits for locks that have ended, if they are kept.
+    LockWaits,
     /// Requests and other activities that have ended.
     Activities,
     /// Log messages.
@@ -31,23 +30,36 @@ pub enum Occurrence {
     Collection(Collection),
     /// An exception.
     Exception(ThrownException),
+    /// A wait for a lock.
+    LockWait(LockWait),
     /// A request or another activity.
     Activity(FinishedActivity),
     /// A log message.
     Message(LogMessage),
-    /// An event.
-    Event(Arc<SingleEvent>),
+    /// An event, with the methods or addresses of its stack, leaf first. Not sanitized.
+    Event(Arc<SingleEvent>, Vec<String>),
 }
 
 impl Occurrence {
-    /// Returns its time, in nanoseconds since the start of the session: the start of a garbage collection, the end of an activity.
+    /// Returns its time, in nanoseconds since the start of the session: the start of a garbage collection, the end of a wait or an activity.
     pub fn at(&self) -> i64 {
         match self {
             Self::Collection(collection) => collection.start,
             Self::Exception(thrown) => thrown.at,
+            Self::LockWait(wait) => wait.end,
             Self::Activity(finished) => finished.end,
             Self::Message(message) => message.at,
-            Self::Event(event) => event.at,
+            Self::Event(event, _) => event.at,
+        }
+    }
+
+    /// Returns the methods or addresses of its stack, leaf first; empty if it has none, or they were not looked up. Not sanitized.
+    pub fn frames(&self) -> &[String] {
+        match self {
+            Self::Exception(thrown) => &thrown.frames,
+            Self::LockWait(wait) => &wait.frames,
+            Self::Event(_, frames) => frames,
+            Self::Collection(_) | Self::Activity(_) | Self::Message(_) => &[],
         }
     }
 }

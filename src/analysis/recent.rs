@@ -171,10 +171,13 @@ impl Recent {
         self.ring.push_back(Kept { event: Arc::new(single), frames, stack: None });
     }
 
-    /// Returns the events after the first `seen` that passed the filter, each with its number.
-    pub(super) fn after(&self, seen: u64) -> impl Iterator<Item = (u64, Option<Occurrence>)> {
-        let new = self.ring.iter().map(|kept| &kept.event).filter(move |event| event.number > seen);
-        new.map(|event| (event.number, Some(Occurrence::Event(Arc::clone(event)))))
+    /// Returns the events after the first `seen` that passed the filter, without their stacks unless there are `symbols`, each with its number.
+    pub(super) fn after(&self, seen: u64, symbols: Option<&Symbols>) -> impl Iterator<Item = (u64, Option<Occurrence>)> {
+        let new = self.ring.iter().filter(move |kept| kept.event.number > seen);
+        new.map(move |kept| {
+            let frames = symbols.map_or_else(Vec::new, |symbols| kept.frames.resolve(symbols).collect());
+            (kept.event.number, Some(Occurrence::Event(Arc::clone(&kept.event), frames)))
+        })
     }
 
     pub(super) fn snapshot(&mut self, symbols: &Symbols) -> RecentSnapshot {

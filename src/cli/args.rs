@@ -21,7 +21,8 @@ use crate::session::RESUME_ORPHANS;
 use crate::ui::Theme;
 
 pub(super) use analysis::{
-    Analyze, CounterFormat, Counters, Diff, EventList, Exceptions, Followable, Frames, Heap, LogLevel, Logs, Report, Slow, Stats, recording,
+    Analyze, Contention, CounterFormat, Counters, Diff, EventList, Followable, FollowableStacks, Frames, Heap, LogLevel, Logs, Report,
+    Slow, Stats, recording,
 };
 pub(super) use control::{Dump, Profiler, ProfilerLibrary, Stacks, Switch};
 pub(super) use cpu::Cpu;
@@ -201,11 +202,11 @@ pub(super) enum Command {
     /// Show the garbage collections of a nettrace file or a process; with --follow, each as it occurs
     Gc(Followable),
     /// Show the exceptions of a nettrace file or a process by type; with --follow, each as it occurs
-    Exceptions(Exceptions),
+    Exceptions(FollowableStacks),
     /// Show the allocations of a nettrace file or a process by type, and the methods that allocate
     Allocations(Analyze),
-    /// Show the lock contention of a nettrace file or a process by waiting method
-    Contention(Analyze),
+    /// Show the lock contention of a nettrace file or a process by waiting method; with --follow, each wait as it ends
+    Contention(Contention),
     /// Show the slowest JIT compilations of a nettrace file or a process
     Jit(Analyze),
     /// Show the requests and other operations of a nettrace file or a process; with --follow, each as it occurs

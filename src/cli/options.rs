@@ -6,7 +6,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory};
 
 use super::args::perfetto::Perfetto;
-use super::args::{Arguments, Command, EventList, Exceptions, Followable, Logs, Profiler, Salvage, Switch, recording};
+use super::args::{Arguments, Command, Contention, EventList, Followable, FollowableStacks, Logs, Profiler, Salvage, Switch, recording};
 use super::exit::Failure;
 use crate::ipc::CommandCode;
 use crate::net::Access;
@@ -37,13 +37,13 @@ impl Subject {
             Command::Heap(heap) => Self::file_or_process(heap.file()),
             Command::Slow(slow) => Self::file_or_process(recording(&slow.source)),
             Command::Allocations(analyze)
-            | Command::Contention(analyze)
             | Command::Jit(analyze)
             | Command::Gc(Followable { analyze, .. })
-            | Command::Exceptions(Exceptions { followable: Followable { analyze, .. }, .. })
+            | Command::Exceptions(FollowableStacks { followable: Followable { analyze, .. }, .. })
+            | Command::Contention(Contention { followable: FollowableStacks { followable: Followable { analyze, .. }, .. }, .. })
             | Command::Http(Followable { analyze, .. })
             | Command::Logs(Logs { followable: Followable { analyze, .. }, .. })
-            | Command::Events(EventList { followable: Followable { analyze, .. }, .. }) => {
+            | Command::Events(EventList { followable: FollowableStacks { followable: Followable { analyze, .. }, .. }, .. }) => {
                 Self::file_or_process(recording(&analyze.source))
             }
             Command::Resume(_) => Self::Processes(CommandCode::ResumeRuntime),

@@ -53,14 +53,66 @@ fn exceptions_are_followed_with_their_stacks() {
     });
 }
 
+/// Each of these waits takes 20 ms, for a thread that sleeps with the lock.
+#[test]
+fn lock_waits_are_followed_with_their_stacks() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let pid = program.pid().to_string();
+        let [objects, text, without, longer] = [&["--stacks", "--json"][..], &["--stacks"], &["--json"], &["--min-wait", "10s"]]
+            .map(|more| follow(&[&["contention", &pid, "--follow"], more].concat()));
+        program.carry_out("contend 2");
+        for wait in parsed(&lines(&objects, 2, runtime)) {
+            // The methods of the lock come first, which some versions do not show.
+            let frames = wait["frames"].as_array().unwrap();
+            let own = frames.iter().find(|frame| !frame.as_str().unwrap().starts_with("System.Threading."));
+            assert!(own.unwrap().as_str().unwrap().starts_with("Known.Contend."), "{runtime}: {wait}");
+            assert!(wait["wait_ns"].as_u64() > Some(10_000_000), "{runtime}: {wait}");
+            let owner = wait["owner_thread"].as_u64();
+            assert_eq!(owner, (runtime.major() >= 8).then_some(program.pid().into()), "{runtime}: {wait}");
+        }
+        let found = lines(&text, 4, runtime);
+        assert!(
+            found[0].contains("  waited ") && found.iter().any(|line| line.starts_with("    at Known.Contend.")),
+            "{runtime}: {found:#?}"
+        );
+        assert!(parsed(&lines(&without, 2, runtime)).iter().all(|wait| wait["frames"].is_null()), "{runtime}");
+        assert_eq!(longer.stdout(), "", "{runtime}");
+        program.carry_out("hold-lock 60000");
+        std::thread::sleep(Duration::from_secs(1));
+        let unfinished = longer.interrupt();
+        assert!(unfinished.stderr.contains("1 thread still waiting for a lock"), "{runtime}: {}", unfinished.stderr);
+        assert!([objects, text, without].map(|running| running.interrupt().code) == [130; 3] && program.answers(), "{runtime}");
+    });
+}
+
+#[test]
+fn events_are_followed_with_their_stacks() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let events = ["events", &program.pid().to_string(), "--follow", "--clr-events", "gc", "--filter", "GCTriggered", "--stacks"];
+        let running = follow(&[&events[..], &["--json"]].concat());
+        program.carry_out("collect 2 1");
+        for event in parsed(&lines(&running, 2, runtime)) {
+            let frames = event["frames"].as_array().unwrap();
+            assert!(frames.contains(&"System.GC.Collect".into()) && frames.contains(&"Known.Main".into()), "{runtime}: {event}");
+        }
+        assert_eq!(running.interrupt().code, 130, "{runtime}");
+    });
+}
+
 #[test]
 fn missing_stacks_of_native_aot_are_explained() {
     let Some(aot) = runtimes::native_aot() else { return };
     let program = aot.any().start();
-    let running = follow(&["exceptions", &program.pid().to_string(), "--follow", "--stacks", "--json"]);
+    let follow = |command: &str| follow(&[command, &program.pid().to_string(), "--follow", "--stacks", "--json"]);
+    let running = follow("exceptions");
     let thrown = parsed(&lines(&running, 1, &aot));
     assert!(thrown[0]["frames"].is_null() && running.stderr().contains("sends no stacks"), "{thrown:?} {}", running.stderr());
     assert_eq!(running.interrupt().code, 130);
+    let locks = follow("contention");
+    locks.wait_for_stderr("NativeAOT before .NET 9 only counts lock contention");
+    assert_eq!(locks.interrupt().code, 130);
 }
 
 #[test]

@@ -13,7 +13,8 @@ fn names(new: &NewOccurrences) -> Vec<String> {
         Occurrence::Exception(thrown) => thrown.message.clone(),
         Occurrence::Activity(finished) => finished.subject.clone(),
         Occurrence::Message(message) => message.text.clone(),
-        Occurrence::Event(event) => event.title(),
+        Occurrence::LockWait(wait) => format!("{} {:?} {:?}", wait.wait_ns, wait.owner, wait.frames),
+        Occurrence::Event(event, _) => event.title(),
     };
     new.occurrences.iter().map(name).collect()
 }
@@ -24,12 +25,12 @@ fn each_exception_is_returned_once_and_those_missed_are_counted() {
     (0..70).for_each(|number| throw(&mut script, number * MS, "A", &format!("number {number}"), 0));
     let live = script.play();
     let mut seen = 0;
-    let new = live.occurrences(OccurrenceKind::Exceptions { with_stacks: false }, &mut seen, false);
+    let new = live.occurrences(OccurrenceKind::Exceptions, false, &mut seen, false);
     assert_eq!((new.missed, new.occurrences.len(), seen), (6, 64, 70));
     assert_eq!((&*names(&new)[0], &*names(&new)[63]), ("number 6", "number 69"));
-    assert_eq!(live.occurrences(OccurrenceKind::Exceptions { with_stacks: false }, &mut seen, true), NewOccurrences::default());
+    assert_eq!(live.occurrences(OccurrenceKind::Exceptions, false, &mut seen, true), NewOccurrences::default());
     seen = 68;
-    assert_eq!(names(&live.occurrences(OccurrenceKind::Exceptions { with_stacks: false }, &mut seen, false)), ["number 68", "number 69"]);
+    assert_eq!(names(&live.occurrences(OccurrenceKind::Exceptions, false, &mut seen, false)), ["number 68", "number 69"]);
 }
 
 /// The heap sizes and the end of the pause follow the end of a collection.
@@ -50,17 +51,48 @@ fn collection_is_returned_once_it_is_whole() {
     let live = script.play();
     let mut seen = 0;
     let whole = |number: u32| format!("{number} Some(3000000) Some(15)");
-    assert_eq!(names(&live.occurrences(OccurrenceKind::Collections, &mut seen, false)), [whole(7)]);
-    assert_eq!(names(&live.occurrences(OccurrenceKind::Collections, &mut seen, false)), [""; 0]);
-    assert_eq!(names(&live.occurrences(OccurrenceKind::Collections, &mut seen, true)), ["8 None None"]);
+    assert_eq!(names(&live.occurrences(OccurrenceKind::Collections, false, &mut seen, false)), [whole(7)]);
+    assert_eq!(names(&live.occurrences(OccurrenceKind::Collections, false, &mut seen, false)), [""; 0]);
+    assert_eq!(names(&live.occurrences(OccurrenceKind::Collections, false, &mut seen, true)), ["8 None None"]);
 
     // What is missing of one was lost if a later one has it.
     let mut script = Script::new();
     collect(&mut script, 10, 7, false);
     restart(&mut script, 13 * MS, 1);
     collect(&mut script, 20, 8, true);
-    let new = script.play().occurrences(OccurrenceKind::Collections, &mut 0, false);
+    let new = script.play().occurrences(OccurrenceKind::Collections, false, &mut 0, false);
     assert_eq!(names(&new), ["7 Some(3000000) None".to_owned(), whole(8)]);
+}
+
+/// Shorter waits would displace those that matter.
+#[test]
+fn long_lock_waits_are_returned_with_the_stack_of_their_start() {
+    let mut script = Script::new();
+    script.method(0x1000, 0x100, "System.Threading.Monitor", "Enter").method(0x2000, 0x100, "Bank", "Move");
+    let wait = |script: &mut Script, at: i64, thread, owner| {
+        script.runtime(81, 2, at, thread, Bytes::default().u8(0).u16(0).u64(0x10c).u64(0).u64(owner));
+    };
+    let acquired = |script: &mut Script, at: i64, thread, milliseconds: f64| {
+        script.runtime(91, 1, at, thread, Bytes::default().u8(0).u16(0).f64(milliseconds * 1e6));
+    };
+    script.stack(&[0x1004, 0x2008]);
+    wait(&mut script, MS, 1, 7);
+    wait(&mut script, 2 * MS, 2, 0);
+    script.stack(&[]);
+    acquired(&mut script, 11 * MS, 1, 10.0);
+    acquired(&mut script, 12 * MS, 2, 9.9);
+    wait(&mut script, 13 * MS, 2, 7);
+    acquired(&mut script, 33 * MS, 2, 20.0);
+    // Its start was lost.
+    acquired(&mut script, 50 * MS, 3, 30.0);
+    wait(&mut script, 51 * MS, 4, 7);
+    let mut live = Live::default().with_lock_waits(10_000_000);
+    script.play_to(&mut live);
+    let found = |with_stacks, seen| names(&live.occurrences(OccurrenceKind::LockWaits, with_stacks, &mut { seen }, true));
+    let stack = r#"["System.Threading.Monitor.Enter", "Bank.Move"]"#;
+    assert_eq!(found(true, 0), [format!("10000000 Some(7) {stack}"), "20000000 Some(7) []".to_owned(), "30000000 None []".to_owned()]);
+    assert_eq!(found(false, 1), ["20000000 Some(7) []", "30000000 None []"]);
+    assert_eq!(live.snapshot(live.newest()).contention.count, 5, "all are counted");
 }
 
 #[test]
@@ -86,7 +118,7 @@ fn log_messages_are_kept_by_level_and_category() {
         live.set_log_filter(LogFilter { level, categories: categories.iter().map(|name| (*name).to_owned()).collect() });
         script.play_to(&mut live);
         assert_eq!(live.snapshot(live.newest()).logs.by_level, [0, 0, 699, 1, 2, 0, 0], "all are counted");
-        names(&live.occurrences(OccurrenceKind::Messages, &mut 0, false))
+        names(&live.occurrences(OccurrenceKind::Messages, false, &mut 0, false))
     };
     assert_eq!(kept(4, &[]), ["first", "third"]);
     assert_eq!(kept(0, &["Shop", "None"]), ["first", "second"]);
@@ -108,7 +140,7 @@ fn request_is_returned_once_with_its_outcome() {
     script.activity(2).described(HOSTING, "UnhandledException", &[], 4 * MS, Bytes::default());
     script.activity(2).described(HOSTING, "RequestStop", &[], 5 * MS, Bytes::default());
     script.activity(1).described(KESTREL, "RequestStop", &reported, 6 * MS, Bytes::default().text("/a").text("GET"));
-    let new = script.play().occurrences(OccurrenceKind::Activities, &mut 0, true);
+    let new = script.play().occurrences(OccurrenceKind::Activities, false, &mut 0, true);
     let expected = FinishedActivity {
         end: 5 * MS,
         duration_ns: 3_000_000,

@@ -34,11 +34,14 @@ pub(super) async fn follow(host: &Host, request: &Request<'_>, kind: OccurrenceK
     let name = display_name(&process);
     print::message(format_args!("following {name}; press Ctrl-C to stop"));
     let writer = StdoutWriter::start()?;
-    if request.with_stacks() && process.native_aot {
+    if let Some(gap) = request.analysis.native_aot_gap(&process) {
+        print::message(gap);
+    } else if request.stacks && process.native_aot {
         print::message("a NativeAOT program does not name its methods; one of .NET 8 sends no stacks either");
     }
-    let requests_names = request.with_stacks() && !process.native_aot;
-    let output = Output { kind, requests_names, is_json: request.arguments.output.json, seen: 0, writer: &writer };
+    let requests_names = request.stacks && !process.native_aot;
+    let output =
+        Output { kind, with_stacks: request.stacks, requests_names, is_json: request.arguments.output.json, seen: 0, writer: &writer };
     let duration = request.arguments.duration.unwrap_or(Duration::MAX);
     let followed = print_all(follower, output, duration, &name, &mut interrupts).await;
     writer.exit(followed, &mut interrupts).await
@@ -69,6 +72,13 @@ async fn print_all(
         () = interrupts.next() => return Ok(Exit::Interrupted),
     };
     output.print(&live, true)?;
+    if output.kind == OccurrenceKind::LockWaits {
+        let waiting = live.snapshot(live.end()).contention.waiting as u64;
+        // A wait is shown once it ends.
+        if waiting > 0 {
+            print::message(format_args!("{} still waiting for a lock at the end; `dn-top stacks` shows where", Counted(waiting, "thread")));
+        }
+    }
     let dropped = live.throughput().snapshot().dropped;
     if dropped > 0 {
         print::message(format_args!("the runtime dropped {}: some are missing", Counted(dropped, "event")));
@@ -76,7 +86,7 @@ async fn print_all(
     match ending {
         Err(Unfinished::Closed) => {
             print::message(format_args!("{name} ended, or closed the session"));
-            if matches!(output.kind, OccurrenceKind::Exceptions { .. }) {
+            if output.kind == OccurrenceKind::Exceptions {
                 // Seen with .NET 3.1, 8, 9 and 10.
                 print::message(
                     "an unhandled exception is not shown: the runtime aborts before it sends it, but writes it to standard error",
@@ -126,6 +136,7 @@ fn start(live: &Live) -> Option<i128> {
 
 struct Output<'a> {
     kind: OccurrenceKind,
+    with_stacks: bool,
     /// Whether the names of the methods in stacks are requested.
     requests_names: bool,
     is_json: bool,
@@ -138,13 +149,13 @@ impl Output<'_> {
     /// Whether a stack to be printed contains methods without a name.
     fn lacks_names(&self, live: &Live) -> bool {
         let is_unnamed = |frame: &String| frame.starts_with("0x");
-        let lacks = |occurrence: &Occurrence| matches!(occurrence, Occurrence::Exception(thrown) if thrown.frames.iter().any(is_unnamed));
-        self.requests_names && live.occurrences(self.kind, &mut self.seen.clone(), false).occurrences.iter().any(lacks)
+        let lacks = |occurrence: &Occurrence| occurrence.frames().iter().any(is_unnamed);
+        self.requests_names && live.occurrences(self.kind, true, &mut self.seen.clone(), false).occurrences.iter().any(lacks)
     }
 
     /// Prints what has occurred since the last call.
     fn print(&mut self, live: &Live, is_over: bool) -> anyhow::Result<()> {
-        let new = live.occurrences(self.kind, &mut self.seen, is_over);
+        let new = live.occurrences(self.kind, self.with_stacks, &mut self.seen, is_over);
         let start = start(live);
         let mut out = String::new();
         let now = Timestamp::now();
@@ -174,7 +185,7 @@ fn json(time: Timestamp, mut fields: Vec<Field>) -> anyhow::Result<String> {
 
 /// Returns the lines for an occurrence: the first is a summary.
 fn text(time: Timestamp, occurrence: &Occurrence) -> String {
-    let mut details = String::new();
+    let mut details: String = occurrence.frames().iter().map(|frame| format!("at {frame}\n")).collect();
     let line = match occurrence {
         Occurrence::Collection(Collection { generation, kind, reason, pause_ns, heap_before, heap_after, .. }) => {
             let bytes = |known: Option<u64>| known.map_or("?".to_owned(), |bytes| Bytes(bytes).to_string());
@@ -183,9 +194,12 @@ fn text(time: Timestamp, occurrence: &Occurrence) -> String {
             format!("gen{generation} {kind:<10}  pause {pause:>8}  {} → {}  {reason}", bytes(*heap_before), bytes(*heap_after))
         }
         Occurrence::Exception(thrown) => {
-            details = thrown.frames.iter().map(|frame| format!("at {frame}\n")).collect();
             let again = if thrown.rethrown { " (rethrown)" } else { "" };
             format!("thread {}  {}{again}: {}", thrown.thread.thread, thrown.type_name, thrown.message)
+        }
+        Occurrence::LockWait(wait) => {
+            let owner = wait.owner.map(|owner| format!("  lock held by thread {owner}")).unwrap_or_default();
+            format!("thread {}  waited {}{owner}", wait.thread.thread, Nanoseconds(wait.wait_ns))
         }
         Occurrence::Activity(finished) => {
             let what = match finished.layer.direction() {
@@ -202,7 +216,7 @@ fn text(time: Timestamp, occurrence: &Occurrence) -> String {
             details = [rest, &logged_exception(&message.exception)].join("\n");
             format!("{level:<8}  {}: {}", message.logger, first.trim_end())
         }
-        Occurrence::Event(event) => {
+        Occurrence::Event(event, _) => {
             format!("thread {}  {}/{}  {}", event.thread.thread, event.kind.provider, event.title(), event.payload.text())
         }
     };

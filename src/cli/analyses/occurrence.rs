@@ -18,6 +18,13 @@ pub(super) fn fields(occurrence: &Occurrence) -> Vec<Field> {
             ("rethrown", Value::Flag(thrown.rethrown)),
             ("frames", frames(&thrown.frames)),
         ],
+        Occurrence::LockWait(wait) => vec![
+            ("at_ns", at(wait.end)),
+            ("thread", Value::Count(wait.thread.thread)),
+            ("wait_ns", Value::Nanoseconds(wait.wait_ns)),
+            ("owner_thread", wait.owner.map_or(Value::Missing, Value::Count)),
+            ("frames", frames(&wait.frames)),
+        ],
         Occurrence::Activity(finished) => vec![
             ("at_ns", at(finished.end)),
             ("duration_ns", Value::Nanoseconds(finished.duration_ns)),
@@ -28,13 +35,14 @@ pub(super) fn fields(occurrence: &Occurrence) -> Vec<Field> {
             ("outcome", Value::text(&finished.outcome.to_string())),
             ("failed", failed(finished.layer, finished.outcome)),
         ],
-        Occurrence::Event(event) => vec![
+        Occurrence::Event(event, stack) => vec![
             ("at_ns", at(event.at)),
             ("thread", Value::Count(event.thread.thread)),
             ("provider", Value::text(&event.kind.provider)),
             ("event", Value::text(&event.title())),
             ("id", Value::Count(event.kind.event_id.into())),
             ("fields", Value::Texts(event.payload.fields().map(|(name, value)| (SafeText::new(name), SafeText::new(value))).collect())),
+            ("frames", frames(stack)),
         ],
     }
 }

@@ -1,5 +1,7 @@
 //! What to analyze, as the command line selects it.
 
+use std::time::Duration;
+
 use super::Analysis;
 use crate::analysis::{Live, LiveEventFilter, LogFilter, OccurrenceKind};
 use crate::cli::args::{self, LogLevel};
@@ -7,8 +9,11 @@ use crate::cli::exit::Failure;
 use crate::clr::{LOGGING_PROVIDER, SelectError, select};
 use crate::ipc::{Rundown, SessionConfig};
 
-/// The events that name the methods compiled while exceptions are followed. A lower level has none since .NET 5 (seen on 8, 9 and 10).
+/// The events that name the methods compiled while stacks are followed. A lower level has none since .NET 5 (seen on 8, 9 and 10).
 const COMPILED_METHODS: &str = "Microsoft-Windows-DotNETRuntime:loader+jit+ngen:verbose";
+
+/// The default of the shortest wait for a lock that is shown: some programs have thousands of shorter ones per second.
+const MIN_WAIT: Duration = Duration::from_millis(10);
 
 /// An analysis with its options.
 pub(in crate::cli) struct Request<'a> {
@@ -16,6 +21,10 @@ pub(in crate::cli) struct Request<'a> {
     pub(super) arguments: &'a args::Analyze,
     /// What to show one by one, instead of the result.
     pub(super) follow: Option<OccurrenceKind>,
+    /// Whether the stack of each is shown.
+    pub(super) stacks: bool,
+    /// The shortest wait for a lock that is shown.
+    min_wait: Duration,
     logs: LogFilter,
     level: Option<LogLevel>,
     selection: Option<&'a args::Selection>,
@@ -28,6 +37,8 @@ impl<'a> Request<'a> {
             analysis,
             arguments,
             follow: None,
+            stacks: false,
+            min_wait: Duration::ZERO,
             logs: LogFilter::default(),
             level: None,
             selection: None,
@@ -39,9 +50,17 @@ impl<'a> Request<'a> {
         Self { follow: arguments.follow.then_some(kind), ..Self::new(analysis, &arguments.analyze) }
     }
 
-    pub(in crate::cli) fn exceptions(arguments: &'a args::Exceptions) -> Self {
-        let kind = OccurrenceKind::Exceptions { with_stacks: arguments.stacks };
-        Self::followable(Analysis::Exceptions, kind, &arguments.followable)
+    fn followable_stacks(analysis: Analysis, kind: OccurrenceKind, arguments: &'a args::FollowableStacks) -> Self {
+        Self { stacks: arguments.stacks, ..Self::followable(analysis, kind, &arguments.followable) }
+    }
+
+    pub(in crate::cli) fn exceptions(arguments: &'a args::FollowableStacks) -> Self {
+        Self::followable_stacks(Analysis::Exceptions, OccurrenceKind::Exceptions, arguments)
+    }
+
+    pub(in crate::cli) fn contention(arguments: &'a args::Contention) -> Self {
+        let min_wait = arguments.min_wait.unwrap_or(MIN_WAIT);
+        Self { min_wait, ..Self::followable_stacks(Analysis::Contention, OccurrenceKind::LockWaits, &arguments.followable) }
     }
 
     pub(in crate::cli) fn logs(arguments: &'a args::Logs) -> Self {
@@ -57,7 +76,7 @@ impl<'a> Request<'a> {
         let is_selected = !profile.is_empty() || !provider.is_empty() || clr_events.is_some();
         let selection = is_selected.then_some(&arguments.selection);
         let events = LiveEventFilter::new(arguments.filter.as_deref().unwrap_or_default());
-        Self { selection, events, ..Self::followable(Analysis::Events, OccurrenceKind::Events, &arguments.followable) }
+        Self { selection, events, ..Self::followable_stacks(Analysis::Events, OccurrenceKind::Events, &arguments.followable) }
     }
 
     /// Returns an error if an option only applies to processes.
@@ -78,24 +97,25 @@ impl<'a> Request<'a> {
         let selected = match (self.selection, self.analysis) {
             (Some(args::Selection { profile, provider, clr_events }), _) => select(profile, provider, clr_events.as_deref())?,
             (None, Analysis::Logs) => select(&NONE, &[log_provider(self.level.unwrap_or(LogLevel::Info), &self.logs.categories)], None)?,
-            (None, Analysis::Exceptions) if self.with_stacks() => select(&["exceptions"], &[COMPILED_METHODS], None)?,
+            // Of the events that are shown, these would be most.
+            (None, analysis) if self.stacks && analysis != Analysis::Events => select(&[analysis.profile()], &[COMPILED_METHODS], None)?,
             (None, analysis) => select(&[analysis.profile()], &NONE, None)?,
         };
         let mut config = selected.config;
         if self.follow.is_some() || self.analysis == Analysis::Logs {
-            (config.stacks, config.rundown) = (self.with_stacks(), Rundown::None);
+            (config.stacks, config.rundown) = (self.stacks, Rundown::None);
         }
         Ok(config)
     }
 
-    /// Whether the stack of each occurrence is shown.
-    pub(super) fn with_stacks(&self) -> bool {
-        self.follow == Some(OccurrenceKind::Exceptions { with_stacks: true })
-    }
-
     /// Applies the filters.
     pub(super) fn filtered(&self, live: Live) -> Live {
-        let mut live = if self.follow == Some(OccurrenceKind::Events) { live.with_recent_events() } else { live };
+        let min_wait_ns = u64::try_from(self.min_wait.as_nanos()).unwrap_or(u64::MAX);
+        let mut live = match self.follow {
+            Some(OccurrenceKind::Events) => live.with_recent_events(),
+            Some(OccurrenceKind::LockWaits) => live.with_lock_waits(min_wait_ns),
+            _ => live,
+        };
         live.set_event_filter(self.events.clone());
         live.set_log_filter(self.logs.clone());
         live

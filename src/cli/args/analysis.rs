@@ -124,14 +124,24 @@ pub(in crate::cli) struct Followable {
     pub(in crate::cli) follow: bool,
 }
 
+/// The same, if the events of the subjects have stacks.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct Exceptions {
+pub(in crate::cli) struct FollowableStacks {
     #[command(flatten)]
     pub(in crate::cli) followable: Followable,
     /// With --follow, also show the stack of each. To name the methods, the runtime lists all that are compiled, which costs the process some CPU time
     // As for the filter of events.
     #[arg(long, requires = "follow", conflicts_with_all = ["range", "count"])]
     pub(in crate::cli) stacks: bool,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Contention {
+    #[command(flatten)]
+    pub(in crate::cli) followable: FollowableStacks,
+    /// Only follow waits of at least this time [default: 10ms]
+    #[arg(long, value_name = "TIME", requires = "follow", conflicts_with_all = ["range", "count"], value_parser = parse_time)]
+    pub(in crate::cli) min_wait: Option<Duration>,
 }
 
 #[derive(Debug, Args)]
@@ -169,7 +179,7 @@ fn parse_category(text: &str) -> Result<String, String> {
 #[derive(Debug, Args)]
 pub(in crate::cli) struct EventList {
     #[command(flatten)]
-    pub(in crate::cli) followable: Followable,
+    pub(in crate::cli) followable: FollowableStacks,
     #[command(flatten)]
     pub(in crate::cli) selection: Selection,
     /// Only follow events whose names or providers contain all of these words; !WORD excludes events
