@@ -30,15 +30,14 @@ pub(super) async fn dump(host: &Host, arguments: &args::Dump) -> Result<Exit, Fa
     }
     let (mut process, client) = connect(host, &arguments.target.target).await?;
     check_supported(&process, CommandCode::GenerateCoreDump)?;
-    host.start_program(&mut process, &client).await?;
     let failure = |error: DumpError| {
         let exit = if let DumpError::Exchange { error, .. } = &error { exit_code(error) } else { Exit::Failed };
         Failure::new(exit, error)
     };
     let mut request = dump_request(host, &process, arguments)?;
     let mut checked = session::check_dump(&client, &process, &request).await.map_err(failure)?;
+    when::wait_running(host, &mut process, &client, &arguments.when).await?;
     if arguments.when.when.is_some() {
-        when::wait(host, &mut process, &client, &arguments.when).await?;
         // By now it may use more memory, and the default name has the time.
         process.usage = usage_now(host, &process).await.unwrap_or(process.usage);
         request = dump_request(host, &process, arguments)?;

@@ -114,7 +114,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
         print::message("canceled; the heap was not walked");
         return Ok(Exit::Done);
     }
-    when::wait(host, &mut process, &client, &arguments.when).await?;
+    when::wait_running(host, &mut process, &client, &arguments.when).await?;
     let default_file =
         || arguments.gcdump.then(|| default_file(Path::new(""), &host.settings.output_name, &process.name, process.key.pid, "gcdump"));
     // Before the file is created, which a signal would leave behind.

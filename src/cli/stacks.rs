@@ -50,7 +50,7 @@ struct ThreadName {
 
 pub(super) async fn run(host: &Host, arguments: &args::Stacks) -> Result<Exit, Failure> {
     let (mut process, client) = connect_managed(host, &arguments.target.target, NativeAotGap::Samples).await?;
-    when::wait(host, &mut process, &client, &arguments.when).await?;
+    when::wait_running(host, &mut process, &client, &arguments.when).await?;
     let ThreadStacks { groups, names, waits, ended } = thread_stacks(&client).await.map_err(|error| match error {
         StacksError::Start(error) => start_error(error),
         error => anyhow::anyhow!("{}: {error}", display_name(&process)).into(),

@@ -125,12 +125,8 @@ pub(super) fn check_supported(process: &Process, command: CommandCode) -> Result
 
 /// Connects to the target, which must run, unless it is a NativeAOT program, which lacks the feature.
 pub(super) async fn connect_managed(host: &Host, target: &str, gap: NativeAotGap) -> Result<(Process, Client), Failure> {
-    let (mut process, client) = connect_running(host, target).await?;
-    if process.native_aot {
-        return Err(unsupported(&process, gap));
-    }
-    host.start_program(&mut process, &client).await?;
-    Ok((process, client))
+    let (process, client) = connect_running(host, target).await?;
+    if process.native_aot { Err(unsupported(&process, gap)) } else { Ok((process, client)) }
 }
 
 fn unsupported(process: &Process, gap: NativeAotGap) -> Failure {

@@ -15,12 +15,15 @@ use super::{RunningCommand, print, target};
 use crate::model::{Figure, Process};
 use crate::net::TargetError;
 use crate::net::client::Client;
-use crate::session::{ConditionError, wait_for_condition};
+use crate::session::{ConditionError, ConditionWait};
 
 /// Time between two searches for a process.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(250);
 /// Number of searches in which a process may be found that does not answer yet.
 const STARTUP_TRIES: u32 = 20;
+
+/// The message of a signal while a condition is awaited.
+const INTERRUPTED: &str = "interrupted before the condition was met";
 
 /// Runs a command on a target as often as requested, once the target exists.
 pub(super) async fn repeat<'a>(host: &Host, target: &str, when: &When, command: impl Fn() -> RunningCommand<'a>) -> Result<Exit, Failure> {
@@ -67,8 +70,17 @@ async fn wait_for_process(host: &Host, target: &str) -> Result<(), Failure> {
 /// Waits until the condition of `--when`, if any, is met. A program that was awaited is resumed before.
 pub(super) async fn wait(host: &Host, process: &mut Process, client: &Client, when: &When) -> Result<(), Failure> {
     let Some(conditions) = &when.when else { return Ok(()) };
-    host.start_program(process, client).await?;
     let name = display_name(process);
+    let failure = |error| match error {
+        ConditionError::Request(error) => Failure::usage(error),
+        ConditionError::Provider(error) => Failure::usage(error),
+        ConditionError::Start(error) => target::start_error(error),
+        error => anyhow::anyhow!("{name}: {conditions}: {error}").into(),
+    };
+    // Events count from the first instruction of the program.
+    let start = async { ConditionWait::start(client.clone(), conditions).await.map_err(failure) };
+    let wait = until_signal(INTERRUPTED, start).await?;
+    host.start_program(process, client).await?;
     print::message(format_args!("waiting for {conditions} of {name}; Ctrl-C cancels"));
     let values: RefCell<Vec<(Figure, String)>> = RefCell::default();
     let show = |figure: &Figure, value: Option<&str>| match value {
@@ -82,19 +94,16 @@ pub(super) async fn wait(host: &Host, process: &mut Process, client: &Client, wh
         }
         None => print::message(format_args!("{name} has not published {figure} yet; `dn-top counters` lists what it publishes")),
     };
-    let failure = |error| match error {
-        ConditionError::Request(error) => Failure::usage(error),
-        ConditionError::Provider(error) => Failure::usage(error),
-        ConditionError::Start(error) => target::start_error(error),
-        error => anyhow::anyhow!("{name}: {conditions}: {error}").into(),
-    };
-    let met = until_signal("interrupted before the condition was met", async {
-        wait_for_condition(client.clone(), process.runtime.as_ref(), conditions, &show).await.map_err(failure)
-    });
-    let met = met.await;
+    let met = until_signal(INTERRUPTED, async { wait.met(process.runtime.as_ref(), &show).await.map_err(failure) }).await;
     print::rewrite_line("");
     print::message(met?);
     Ok(())
+}
+
+/// The same for a command that needs a program that runs: one that was awaited is resumed in any case.
+pub(super) async fn wait_running(host: &Host, process: &mut Process, client: &Client, when: &When) -> Result<(), Failure> {
+    wait(host, process, client, when).await?;
+    host.start_program(process, client).await
 }
 
 /// Rejects the options of a process for a file.

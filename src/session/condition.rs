@@ -2,7 +2,7 @@
 
 mod event;
 
-use std::future::{pending, poll_fn, ready};
+use std::future::{pending, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use thiserror::Error;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, sleep, sleep_until};
 
-pub(super) use self::event::occurrence;
+pub(super) use self::event::EventWait;
 use super::blocking::read_process;
 use super::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection, StartError};
 use crate::analysis::{CounterKind, CounterSnapshot};
-use crate::clr::SelectError;
+use crate::clr::{SelectError, Trigger};
 use crate::ipc::{BufferMb, InvalidRequest, RuntimeVersion};
 use crate::model::{Condition, Conditions, Figure, Threshold, counters_delay};
 use crate::net::client::Client;
@@ -58,37 +58,60 @@ pub enum ConditionError {
     Ended,
 }
 
-/// Waits until one of the conditions is met on a process whose runtime has this version, and returns a sentence with the value or the event that
-/// met it. Calls `show` with each value of a figure before; with `None` if the process has not published such a counter within 5 s.
-///
-/// # Errors
-/// [`ConditionError`]: one of the conditions cannot be checked.
-pub async fn wait_for_condition(
+/// A wait for one of several conditions. The sessions of events are open: what occurs from the start on counts.
+pub struct ConditionWait<'a> {
     client: Client,
-    version: Option<&RuntimeVersion>,
-    conditions: &Conditions,
-    show: &impl Fn(&Figure, Option<&str>),
-) -> Result<String, ConditionError> {
-    let met = |condition| Box::pin(meet(client.clone(), version, condition, show));
-    let mut waits: Vec<_> = conditions.iter().map(met).collect();
-    poll_fn(|context| waits.iter_mut().map(|wait| wait.as_mut().poll(context)).find(Poll::is_ready).unwrap_or(Poll::Pending)).await
+    waits: Vec<Wait<'a>>,
+}
+
+enum Wait<'a> {
+    Threshold(&'a Threshold),
+    Event(&'a Trigger, EventWait),
+}
+
+impl<'a> ConditionWait<'a> {
+    /// Opens the sessions of events. The runtime may be suspended at startup.
+    ///
+    /// # Errors
+    /// [`ConditionError`]: a session could not be opened.
+    pub async fn start(client: Client, conditions: &'a Conditions) -> Result<Self, ConditionError> {
+        let mut waits = Vec::new();
+        for condition in conditions.iter() {
+            waits.push(match condition {
+                Condition::Threshold(threshold) => Wait::Threshold(threshold),
+                Condition::Event(trigger) => Wait::Event(trigger, EventWait::start(client.clone(), trigger).await?),
+            });
+        }
+        Ok(Self { client, waits })
+    }
+
+    /// Waits until one of the conditions is met by a process whose runtime has this version, and returns a sentence with the value or the event that
+    /// met it. Calls `show` with each value of a figure before; with `None` if the process has not published such a counter within 5 s.
+    ///
+    /// # Errors
+    /// [`ConditionError`]: one of the conditions cannot be checked.
+    pub async fn met(self, version: Option<&RuntimeVersion>, show: &impl Fn(&Figure, Option<&str>)) -> Result<String, ConditionError> {
+        let Self { client, waits } = self;
+        let mut waits: Vec<_> = waits.into_iter().map(|wait| Box::pin(meet(client.clone(), version, wait, show))).collect();
+        poll_fn(|context| waits.iter_mut().map(|wait| wait.as_mut().poll(context)).find(Poll::is_ready).unwrap_or(Poll::Pending)).await
+    }
 }
 
 async fn meet(
     client: Client,
     version: Option<&RuntimeVersion>,
-    condition: &Condition,
+    wait: Wait<'_>,
     show: &impl Fn(&Figure, Option<&str>),
 ) -> Result<String, ConditionError> {
-    match condition {
-        Condition::Threshold(threshold) => {
+    match wait {
+        Wait::Threshold(threshold) => {
             let value = reach(client, version, threshold, |value| show(&threshold.figure, value)).await?;
-            Ok(format!("{condition} is true: {value}"))
+            Ok(format!("{threshold} is true: {value}"))
         }
-        Condition::Event(trigger) => {
-            let fields = occurrence(client, trigger, ready(Ok(()))).await?;
+        Wait::Event(trigger, event) => {
+            let fields = event.occurrence().await?;
             let verb = if trigger.repetition().count == 1 { "occurred" } else { "is true; the last event" };
-            Ok(format!("{condition} {verb}: {fields}"))
+            Ok(format!("{trigger} {verb}: {fields}"))
         }
     }
 }
@@ -146,7 +169,7 @@ pub(super) async fn until_met(
             let _ = unpublished.send(figure.clone());
         }
     };
-    wait_for_condition(client, version.as_ref(), &conditions, &show).await
+    ConditionWait::start(client, &conditions).await?.met(version.as_ref(), &show).await
 }
 
 /// A value of a figure.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::StartError;
-use super::condition::{ConditionError, occurrence};
+use super::condition::{ConditionError, EventWait};
 use crate::clr::Trigger;
 use crate::net::ExchangeError;
 use crate::net::client::Client;
@@ -19,7 +19,12 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// # Errors
 /// If the session that receives the loads is not opened, or the runtime is not resumed.
 pub async fn start_program(client: Client, resume: impl Future<Output = Result<(), ExchangeError>>) -> Result<(), StartError> {
-    match timeout(TIMEOUT, occurrence(client, &Trigger::assembly_loads(2), resume)).await {
+    let start = async {
+        let loads = EventWait::start(client, &Trigger::assembly_loads(2)).await?;
+        resume.await.map_err(StartError::from)?;
+        loads.occurrence().await
+    };
+    match timeout(TIMEOUT, start).await {
         Ok(Err(ConditionError::Start(error))) => Err(error),
         // A program that has ended, or takes longer, is noticed by what follows.
         Ok(Ok(_) | Err(_)) | Err(_) => Ok(()),

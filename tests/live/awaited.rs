@@ -107,6 +107,16 @@ fn program_is_resumed_before_a_command_that_needs_one_that_runs() {
     });
 }
 
+/// The exception is thrown before anything else shows that the program has started.
+#[test]
+fn condition_counts_events_from_the_start_of_the_program() {
+    runtimes::each(runtimes::since(5, runtimes::with("known")), |runtime| {
+        let output = known(runtime, &["stacks", "PORT,listen", "--when", "memory>1000GB or exception:number 0"], &["throw 1"]);
+        assert!(output.code == 0 && output.stderr.contains("exception:number 0 occurred: "), "{runtime}: {output:?}");
+        assert!(output.stdout.contains("dotnet\n    "), "{runtime}: {output:?}");
+    });
+}
+
 #[test]
 fn program_is_resumed_after_a_change_or_a_failure() {
     runtimes::each(runtimes::since(5, runtimes::with("known")), |runtime| {

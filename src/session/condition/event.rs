@@ -9,10 +9,8 @@ use crate::analysis::EventTrigger;
 use crate::clr::{Trigger, select};
 use crate::ipc::Rundown;
 use crate::model::SafeText;
-use crate::net::ExchangeError;
 use crate::net::client::Client;
 use crate::nettrace::{Event, Metadata, Sink, TraceHeader};
-use crate::session::StartError;
 use crate::session::listener::Listener;
 use crate::session::trace_session::StopLimit;
 
@@ -40,25 +38,37 @@ impl Sink for Notifier {
     }
 }
 
-/// Waits until the event occurs, once `begun` is done with the session open, and returns its fields. Runtimes send buffered events every tenth of a
-/// second.
-pub(in crate::session) async fn occurrence(
-    client: Client,
-    trigger: &Trigger,
-    begun: impl Future<Output = Result<(), ExchangeError>>,
-) -> Result<SafeText, ConditionError> {
-    let mut config = select(&[""; 0], &[trigger.provider_spec()], None)?.config;
-    (config.stacks, config.rundown) = (false, Rundown::None);
-    let occurred = Arc::new(Notify::new());
-    let notifier = Notifier { trigger: EventTrigger::new(Some(trigger.clone())), occurred: occurred.clone() };
-    let mut listener = Listener::start(client, &config, notifier, u64::MAX).await?;
-    begun.await.map_err(StartError::from)?;
-    tokio::select! {
-        () = occurred.notified() => {}
-        () = listener.ended() => {}
+/// A wait for an event, whose session is open: the event counts even if it occurs before [`occurrence`](Self::occurrence) is called.
+pub(in crate::session) struct EventWait {
+    listener: Listener<Notifier>,
+    occurred: Arc<Notify>,
+}
+
+impl EventWait {
+    /// Opens the session.
+    ///
+    /// # Errors
+    /// The provider cannot be enabled, or the runtime does not open the session.
+    pub(in crate::session) async fn start(client: Client, trigger: &Trigger) -> Result<Self, ConditionError> {
+        let mut config = select(&[""; 0], &[trigger.provider_spec()], None)?.config;
+        (config.stacks, config.rundown) = (false, Rundown::None);
+        let occurred = Arc::new(Notify::new());
+        let notifier = Notifier { trigger: EventTrigger::new(Some(trigger.clone())), occurred: occurred.clone() };
+        Ok(Self { listener: Listener::start(client, &config, notifier, u64::MAX).await?, occurred })
     }
-    let found = listener.with_sink(|notifier| notifier.trigger.found().map(|fields| SafeText::new(fields.text())));
-    // How it ends makes no difference: the event has arrived, or the process has exited.
-    let _ = listener.stop(StopLimit::NO_RUNDOWN).await;
-    found.ok_or(ConditionError::Ended)
+
+    /// Waits until the event has occurred, and returns its fields. Runtimes send buffered events every tenth of a second.
+    ///
+    /// # Errors
+    /// The process has exited, or closed the session.
+    pub(in crate::session) async fn occurrence(mut self) -> Result<SafeText, ConditionError> {
+        tokio::select! {
+            () = self.occurred.notified() => {}
+            () = self.listener.ended() => {}
+        }
+        let found = self.listener.with_sink(|notifier| notifier.trigger.found().map(|fields| SafeText::new(fields.text())));
+        // How it ends makes no difference: the event has arrived, or the process has exited.
+        let _ = self.listener.stop(StopLimit::NO_RUNDOWN).await;
+        found.ok_or(ConditionError::Ended)
+    }
 }
