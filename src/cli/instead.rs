@@ -77,7 +77,13 @@ fn corrected(original: &[OsString]) -> Option<Vec<OsString>> {
     candidates.into_iter().flatten().find(|line| line != original && is_valid(line))
 }
 
-/// Returns the command line with the diagnostic port as the target instead of an option.
+/// Returns the command line with the diagnostic port as the target instead of an option, as .NET's tools have it; `None` if there is no such option,
+/// or the result cannot be parsed.
+pub(super) fn with_port_as_target(given: &[OsString]) -> Option<Vec<OsString>> {
+    with_port(given).filter(|line| is_valid(line))
+}
+
+/// Returns the same, whether or not it can be parsed.
 fn with_port(given: &[OsString]) -> Option<Vec<OsString>> {
     let mut line = given.to_vec();
     let at = line.iter().position(|word| PORT_OPTIONS.iter().any(|option| word == option))?;
@@ -123,9 +129,8 @@ mod tests {
             ("slow -p", Some("a process is given without an option, such as `dn-top trace 4242` or `dn-top trace MyApp`")),
             ("trace 4242 --providers A,B --duration 00:00:30", Some("try `dn-top trace --provider A --provider B --duration 30s 4242`")),
             ("trace 4242 --duration 00:01:00", Some("try `dn-top trace --duration 60s 4242`")),
-            ("gc --diagnostic-port /run/p --duration 5s", Some("try `dn-top gc /run/p,listen --duration 5s`")),
+            ("collect --diagnostic-port /run/p --duration 5s", Some("try `dn-top trace --duration 5s /run/p,listen`")),
             ("slow --dport", None),
-            ("stacks --dport /run/p,connect", Some("try `dn-top stacks /run/p,connect`")),
             ("trace -- app 1", Some("try `dn-top run -- app 1`")),
             ("dotnet-trace collect -p 4242", Some("try `dn-top trace collect -p 4242`")),
             ("dotnet-counters", Some("a command comes first, such as `dn-top info dotnet-counters`")),
@@ -140,6 +145,21 @@ mod tests {
             let words: Vec<_> = std::iter::once("dn-top").chain(line.split(' ')).map(OsString::from).collect();
             let error = Arguments::try_parse_from(&words).unwrap_err();
             assert_eq!(hint(&error, &words).as_deref(), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn diagnostic_port_may_be_an_option() {
+        for (line, expected) in [
+            ("gc --diagnostic-port /run/p --duration 5s", Some("gc /run/p,listen --duration 5s")),
+            ("stacks --dport /run/p,connect", Some("stacks /run/p,connect")),
+            ("counters --dport /run/p,listen", Some("counters /run/p,listen")),
+            ("gc 42 --dport /run/p", None),
+            ("gc --dport", None),
+            ("ps --dport /run/p", None),
+        ] {
+            let words = |line: &str| std::iter::once("dn-top").chain(line.split(' ')).map(OsString::from).collect::<Vec<_>>();
+            assert_eq!(with_port_as_target(&words(line)), expected.map(words), "{line}");
         }
     }
 

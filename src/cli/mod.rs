@@ -83,7 +83,14 @@ fn run() -> Result<Exit, Failure> {
     let given = translated.map_or(given, |translated| translated.arguments);
     // `config` must work even if the configuration file is invalid.
     let is_config = given.get(command_at(&given)).is_some_and(|word| word == "config");
-    let CommandLine { words, parsed } = if is_config { CommandLine::without_file(given) } else { CommandLine::with_file(given) }?;
+    let mut line = if is_config { CommandLine::without_file(given) } else { CommandLine::with_file(given) }?;
+    // A valid command line can contain the option of another program.
+    if line.parsed.is_err()
+        && let Some(words) = instead::with_port_as_target(&line.words)
+    {
+        line = CommandLine::with_file(words)?;
+    }
+    let CommandLine { words, parsed } = line;
     let (Arguments { command, dashboard }, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) if error.use_stderr() => return refuse(error, &words),

@@ -63,6 +63,9 @@ fn command_sees_a_program_from_its_start() {
         assert_eq!(followed.stdout.lines().count(), 3, "{runtime}: {followed:?}");
         let counters = known(runtime, &["counters", "monitor", "--diagnostic-port", "PORT", "--duration", "00:00:02"], &["throw 3"]);
         assert!(counters.code == 0 && counters.stdout.contains("[System.Runtime]"), "{runtime}: {counters:?}");
+        // The same option on a command line of dn-top.
+        let collections = known(runtime, &["gc", "--diagnostic-port", "PORT", "--duration", "1s", "--json"], &["collect 2 1"]);
+        assert_eq!(collections.json()["gen1"], 2, "{runtime}: {collections:?}");
     });
 }
 
