@@ -47,7 +47,7 @@ pub enum HealthIssue {
     /// Work items wait in the thread pool queue.
     Queue => "pool queue",
     /// The thread pool keeps growing, or is large, so that few work items wait.
-    PoolThreads => "pool threads",
+    PoolThreads => "pool size",
     Exceptions => "exceptions",
     /// Continuous lock contention.
     Contention => "locks",
@@ -71,7 +71,7 @@ pub enum HealthIssue {
     /// Runnable threads wait for CPUs that other processes use.
     CpuWait => "CPU wait",
     /// Memory close to the limit of a control group.
-    MemoryLimit => "memory limit",
+    MemoryLimit => "low memory",
     /// The GC heap is close to its maximum size.
     HeapLimit => "heap limit",
     /// Outgoing requests wait for a connection.
@@ -79,9 +79,9 @@ pub enum HealthIssue {
     /// The finalizer thread is blocked or busy for long.
     Finalizer => "finalizer",
     /// Most of the GC heap is free space between objects.
-    Fragmentation => "fragmentation",
+    Fragmentation => "fragmented",
     /// Memory outside the GC heap keeps growing.
-    NativeMemory => "native memory",
+    NativeMemory => "RSS growth",
     /// Threads outside the thread pool keep growing in number, or there are many.
     Threads => "threads",
     /// Open files keep growing in number, or are close to their limit.

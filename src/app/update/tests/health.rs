@@ -34,6 +34,14 @@ fn a_process_with_an_issue_is_marked_and_sorted_first() {
     assert_eq!(app.state.list.sort().column, Column::Cpu);
 }
 
+#[test]
+fn every_issue_fits_into_its_column_beside_its_sign() {
+    let room = usize::from(Column::State.width()) - "! ".len();
+    for issue in HealthIssue::ALL {
+        assert!(issue.label().len() <= room, "{}", issue.label());
+    }
+}
+
 /// A recorded process still shows its issue, and the filter finds it by either word.
 #[test]
 fn an_issue_is_still_shown_while_recording() {
