@@ -9,6 +9,9 @@ use crate::wire::{Reader, Utf16};
 /// ID and name of an event, and its fields as [`manifest`](super::manifest) reads them; empty if they are unknown.
 type Row = (u32, &'static str, &'static str);
 
+/// The providers whose events have names here.
+pub(super) const PROVIDERS: [&str; 5] = [RUNTIME_PROVIDER, RUNDOWN_PROVIDER, PRIVATE_PROVIDER, SAMPLE_PROFILER, EVENT_PIPE_PROVIDER];
+
 /// Returns the name of an event of one of the runtime's native providers.
 pub fn name(provider: &str, event_id: u32) -> Option<&'static str> {
     Some(row(provider, event_id)?.1)

@@ -49,9 +49,11 @@ pub enum TriggerError {
     /// It must occur never, or too often.
     #[error("the number of times must be between 1 and {MAX_COUNT}")]
     Times,
-    /// The runtime has no such event.
-    #[error("the runtime has no event {name}; did you mean {nearest}? Events that dn-top does not know are given by their ID")]
+    /// A provider whose events are known has no such event.
+    #[error("{provider} has no event {name}; did you mean {nearest}? Events that dn-top does not know are given by their ID")]
     UnknownEvent {
+        /// The provider.
+        provider: &'static str,
         /// The name.
         name: String,
         /// The most similar one.
@@ -83,7 +85,7 @@ impl Trigger {
     /// `ExceptionThrown`. Followed by `N times` or `N times in TIME` if it must occur more than once.
     ///
     /// # Errors
-    /// [`TriggerError`]; also if the runtime has no such event, which would never occur.
+    /// [`TriggerError`]; also if the events of the provider are known, and there is no such event: it would never occur.
     pub fn parse(text: &str) -> Result<Self, TriggerError> {
         const SYNTAX: TriggerError = TriggerError::Syntax;
         let (text, repetition) = Repetition::split(text);
@@ -158,17 +160,17 @@ impl Trigger {
         matches!(self.condition, Condition::Text(_))
     }
 
-    /// Returns the error if this is a name that no event of the runtime has.
+    /// Returns the error if this is a name that no event of a provider has whose events are known.
     fn unknown_event(&self) -> Option<TriggerError> {
         let EventSelector::Name(name) = &self.event else { return None };
-        let is_of_runtime = self.provider.eq_ignore_ascii_case(RUNTIME_PROVIDER);
-        let names = || events::names(RUNTIME_PROVIDER).map(|(_, known)| known);
-        if !is_of_runtime || names().any(|known| self.matches_event(RUNTIME_PROVIDER, 0, known)) {
+        let provider = events::PROVIDERS.into_iter().find(|known| known.eq_ignore_ascii_case(&self.provider))?;
+        let names = || events::names(provider).map(|(_, known)| known);
+        if names().any(|known| self.matches_event(provider, 0, known)) {
             return None;
         }
         let similarity = |known: &&str| strsim::jaro_winkler(&known.to_ascii_lowercase(), &name.to_ascii_lowercase());
         let nearest = names().max_by(|a, b| similarity(a).total_cmp(&similarity(b)))?;
-        Some(TriggerError::UnknownEvent { name: name.clone(), nearest })
+        Some(TriggerError::UnknownEvent { provider, name: name.clone(), nearest })
     }
 
     fn is_exception(&self) -> bool {
@@ -294,11 +296,15 @@ mod tests {
     }
 
     #[test]
-    fn event_of_the_runtime_must_exist() {
-        for (event, expected) in [("gcstrt", "GCStart"), ("ExceptionThrow:a", "ExceptionThrown"), ("GC/Strt[Depth=2]", "GCStart")] {
-            let Err(TriggerError::UnknownEvent { nearest, .. }) = Trigger::parse(&format!("{RUNTIME_PROVIDER}/{event}")) else {
-                panic!("{event}")
-            };
+    fn event_of_a_known_provider_must_exist() {
+        for (provider, event, expected) in [
+            (RUNTIME_PROVIDER, "gcstrt", "GCStart"),
+            (RUNTIME_PROVIDER, "ExceptionThrow:a", "ExceptionThrown"),
+            (RUNTIME_PROVIDER, "GC/Strt[Depth=2]", "GCStart"),
+            ("microsoft-dotnetcore-sampleprofiler", "Sample", "ThreadSample"),
+            ("Microsoft-Windows-DotNETRuntimeRundown", "MethodDCEndVerbos", "MethodDCEndVerbose"),
+        ] {
+            let Err(TriggerError::UnknownEvent { nearest, .. }) = Trigger::parse(&format!("{provider}/{event}")) else { panic!("{event}") };
             assert_eq!(nearest, expected, "{event}");
         }
         for event in ["GC/Start", "gcstart", "4711", "*"] {
