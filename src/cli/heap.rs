@@ -229,12 +229,18 @@ fn report(heap: &HeapSnapshot, retention: Option<&Retention>, file: Option<SafeT
         let why = if heap.has_all_references() { "there are too many objects" } else { "parts of the heap walk are missing" };
         print::message(format_args!("no retained sizes and paths: {why}"));
     } else if let Some(wanted) = arguments.paths.as_ref().filter(|_| document.paths.as_ref().is_none_or(Vec::is_empty)) {
-        print::message(format_args!("none of the {} largest types is named {}", heap.types.len(), SafeText::new(wanted)));
+        print::message(format_args!("{} is named {}", no_type(heap), SafeText::new(wanted)));
     }
     if !document.complete {
         print::message("the heap walk was interrupted: the figures are incomplete");
     }
     Ok(if document.complete { Exit::Done } else { Exit::Failed })
+}
+
+/// Returns the subject of a message that no type was found: a heap can have more types than are searched.
+fn no_type(heap: &HeapSnapshot) -> String {
+    let (others, ..) = heap.others;
+    if others == 0 { "no type".to_owned() } else { format!("none of the {} largest types", heap.types.len()) }
 }
 
 fn document(heap: &HeapSnapshot, retention: Option<&Retention>, retained: bool, paths: Option<&str>, count: usize) -> Document {
