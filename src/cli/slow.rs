@@ -54,7 +54,7 @@ impl SlowCauses {
         let (words, worst) = verdict(&all);
         let causes: Vec<_> = all.iter().map(found).collect();
         Self {
-            verdict: format!("{words}{}", worst.map_or("", |worst| worst.cause.title())),
+            verdict: words.to_owned() + &worst.iter().map(|worst| worst.cause.title()).collect::<Vec<_>>().join(" and "),
             slow_because_of: causes.first().filter(|worst| worst.problem).map(|worst| worst.cause),
             causes,
         }

@@ -87,8 +87,7 @@ impl Evidence<'_> {
     }
 
     fn cpu_wait(&self) -> Result<Found, String> {
-        // Threads that only work for the recording are not slow for any other reason.
-        let cpu = self.cpu_use_of(|thread| !thread.name.starts_with(RECORDING_THREADS));
+        let cpu = self.program_cpu_use();
         let ((cores, waiting), share) = cpu
             .cores()
             .zip(cpu.waiting())
@@ -300,6 +299,11 @@ impl Evidence<'_> {
     /// Returns the CPU usage of all threads, as measured by the kernel.
     fn cpu_use(&self) -> CpuUse {
         self.cpu_use_of(|_| true)
+    }
+
+    /// Returns the CPU usage of the program: threads that only work for the recording are not slow for any other reason.
+    pub(super) fn program_cpu_use(&self) -> CpuUse {
+        self.cpu_use_of(|thread| !thread.name.starts_with(RECORDING_THREADS))
     }
 
     /// Returns the CPU usage of some threads.

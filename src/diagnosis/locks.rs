@@ -46,6 +46,12 @@ impl Evidence<'_> {
         Ok((share, severity, text))
     }
 
+    /// Returns whether more threads wait for locks at a time than for a CPU, on average. A thread that waits for a CPU while it holds a lock holds up
+    /// those that wait for the lock; they would also wait for each other on a machine without other load.
+    pub(super) fn more_wait_for_locks(&self) -> bool {
+        self.lock_wait_ns(&self.stuck_threads()) / self.duration() > self.program_cpu_use().waiting().unwrap_or(0.0)
+    }
+
     /// Describes the waits that have events, as a sentence without a period.
     fn describe_contention(&self, share: Option<f64>, at_a_time: f64) -> Option<String> {
         let site = self.analysis.snapshot.contention.sites.first()?;

@@ -114,16 +114,31 @@ pub struct Evidence<'a> {
 /// Returns all causes, most severe first; those that were not measured come last.
 pub fn slowdowns(evidence: &Evidence<'_>) -> Vec<Slowdown> {
     let mut all: Vec<_> = Cause::ALL.into_iter().map(|cause| evidence.evaluate(cause)).collect();
+    let severity = |cause| all.iter().find(|slowdown| slowdown.cause == cause && slowdown.is_problem())?.severity;
+    if let Some((locks, _)) = severity(Cause::Locks).zip(severity(Cause::CpuWait)).filter(|(locks, cpu_wait)| locks < cpu_wait)
+        && evidence.more_wait_for_locks()
+    {
+        let cpu_wait = all.iter_mut().filter(|slowdown| slowdown.cause == Cause::CpuWait);
+        cpu_wait.for_each(|slowdown| slowdown.severity = Some(locks));
+    }
     all.compact_sort_by(|a, b| b.severity.unwrap_or(-1.0).total_cmp(&a.severity.unwrap_or(-1.0)));
     all
 }
 
-/// Returns the conclusion from causes, the worst first: a sentence, and the cause with whose title it ends.
-pub fn verdict(causes: &[Slowdown]) -> (&'static str, Option<&Slowdown>) {
+/// Returns the conclusion from causes, the worst first: a sentence, and the causes with whose titles it ends. If threads wait for CPUs, and there is
+/// a problem of the program as well, both are named: the times of the program include the wait for CPUs, and remain a problem without it.
+pub fn verdict(causes: &[Slowdown]) -> (&'static str, Vec<&Slowdown>) {
     match causes.first() {
-        Some(worst) if worst.is_problem() => ("Slow because of: ", Some(worst)),
-        Some(worst) if worst.may_be_problem() => ("Possibly slow because of: ", Some(worst)),
-        Some(worst) if worst.severity.is_some() => ("No cause stands out: nothing is above its threshold.", None),
-        _ => ("Nothing was measured that shows a cause.", None),
+        Some(worst) if worst.is_problem() => {
+            let mut others = causes[1..].iter().filter(|other| other.is_problem());
+            let other = match worst.cause {
+                Cause::CpuWait => others.find(|other| other.cause != Cause::Cpu),
+                _ => others.find(|other| other.cause == Cause::CpuWait),
+            };
+            ("Slow because of: ", [worst].into_iter().chain(other).collect())
+        }
+        Some(worst) if worst.may_be_problem() => ("Possibly slow because of: ", vec![worst]),
+        Some(worst) if worst.severity.is_some() => ("No cause stands out: nothing is above its threshold.", Vec::new()),
+        _ => ("Nothing was measured that shows a cause.", Vec::new()),
     }
 }

@@ -320,6 +320,28 @@ fn failed_requests_are_a_problem_and_slow_ones_are_not() {
     assert_eq!([http(0, 5_000_000_000), http(4, 1), http(20, 1)], [false, false, true]);
 }
 
+/// A convoy remains one on a machine without other load, however long the threads in it wait for a CPU.
+#[test]
+fn cpu_wait_is_named_together_with_a_problem_of_the_program() {
+    let titles = |lock_seconds: u64, full: u64, cpu_ms, runnable_ms| -> Vec<&str> {
+        let analysis = analysis(|snapshot| {
+            set_lock_waits(snapshot, lock_seconds);
+            snapshot.gc.collections[2] = full;
+        });
+        let threads = &[main_thread(Duration::from_millis(cpu_ms), Some(Duration::from_millis(runnable_ms)))];
+        let cpu_constraints = CpuConstraints { machine: Some(Duration::from_secs(40)), ..CpuConstraints::default() };
+        let all = slowdowns(&Evidence { threads, cpu_constraints, ..evidence(&analysis, &Thresholds::default()) });
+        verdict(&all).1.into_iter().map(|slowdown| slowdown.cause.title()).collect()
+    };
+    // Three of four threads wait for the lock all the time, and the one that holds it waits for a CPU much of the time.
+    assert_eq!(titles(60, 0, 2_000, 12_000), ["Lock contention", "Waiting for CPU"]);
+    // More threads wait for a CPU.
+    assert_eq!(titles(60, 0, 5_000, 70_000), ["Waiting for CPU", "Lock contention"]);
+    assert_eq!(titles(0, 30, 5_000, 15_000), ["Waiting for CPU", "GC and heap"]);
+    assert_eq!(titles(0, 0, 19_000, 15_000), ["Waiting for CPU"], "of the CPU time that it got, nothing is a problem");
+    assert_eq!(titles(60, 0, 19_000, 100), ["Lock contention"]);
+}
+
 /// A thread that ran for part of 20 s, and was runnable for part of it.
 #[test]
 fn threads_waiting_for_a_cpu_are_distinguished_from_other_waits() {

@@ -242,6 +242,18 @@ fn cpu_wait_is_reported() {
     });
 }
 
+/// Of the threads of a convoy, one waits for a CPU at a time, and the others wait for the lock that it holds.
+#[test]
+fn lock_contention_is_reported_first_on_a_busy_machine() {
+    let _busy = BusyProcessors::start();
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.command("convoy 4 600000");
+        let output = Invocation::new(["slow", &program.pid().to_string(), "--duration", "5s"]).run();
+        assert!(output.stdout.contains("Slow because of: Lock contention and Waiting for CPU\n"), "{runtime}: {}", output.stdout);
+    });
+}
+
 /// A control group with a limit; `None` if it cannot be created.
 pub(crate) struct LimitedGroup(PathBuf);
 

@@ -31,15 +31,17 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let all = causes(look);
     let is_provisional = recording.elapsed < MIN_DURATION && look.tracked.is_stoppable();
     let (words, worst) = verdict(&all);
-    let mut head: Line = match worst {
+    let mut head: Line = match worst.first() {
         worst if is_provisional => {
             let so_far = format!("Provisional until {}: ", Stopwatch(MIN_DURATION));
             let worst = worst.filter(|worst| worst.is_problem()).map_or("no cause stands out", |worst| worst.cause.title());
             vec![(so_far, Role::Dim), (worst.to_owned(), Role::Text)]
         }
-        Some(worst) => {
-            let role = if worst.is_problem() { Role::Bad } else { Role::Warning };
-            vec![(words.to_owned(), Role::Text), (worst.cause.title().to_owned(), role)]
+        Some(first) => {
+            let role = if first.is_problem() { Role::Bad } else { Role::Warning };
+            let mut line = vec![(words.to_owned(), Role::Text), (first.cause.title().to_owned(), role)];
+            line.extend(worst[1..].iter().flat_map(|other| [(" and ".to_owned(), Role::Text), (other.cause.title().to_owned(), role)]));
+            line
         }
         None => {
             let is_measured = all.iter().any(|slowdown| slowdown.severity.is_some());
