@@ -13,8 +13,11 @@ use crate::net::client::Client;
 
 /// Approximate time covered, long enough that a burst is no finding.
 const SPAN: Duration = Duration::from_secs(5);
-/// Maximum number of threads examined. A reading opens one small file for each.
-const MAX_THREADS: usize = 512;
+/// Maximum number of threads examined.
+const MAX_THREADS: usize = 1 << 14;
+/// Mean number of threads per call of [`CpuMonitor::read`]: a reading opens one small file for each thread, so that of a process with more threads,
+/// readings are less frequent.
+const THREADS_PER_CALL: usize = 512;
 /// Maximum number of threads whose state is read: of those that ran since the previous reading.
 const MAX_STATES: usize = 128;
 
@@ -25,8 +28,12 @@ pub(super) struct CpuMonitor {
     threads: Option<HashMap<u32, [Duration; 2]>>,
     /// Runnable time of all threads together since the first reading.
     runnable: Duration,
-    /// Threads that may be in an uninterruptible wait: since the previous reading, they have run or have been in one. All others sleep.
+    /// Threads that may be in an uninterruptible wait: before the latest reading, they have run or have been in one. All others sleep.
     candidates: Vec<u32>,
+    /// Those of them that were in one when they were last looked at.
+    waiting: Vec<u32>,
+    /// Number of calls until the next reading.
+    left_out: usize,
     /// Oldest first.
     readings: VecDeque<Reading>,
 }
@@ -43,8 +50,12 @@ struct Reading {
 }
 
 impl CpuMonitor {
-    /// Takes another reading, on a thread for blocking calls: /proc can be slow. `None` if it does not show the process.
+    /// Takes another reading if one is due, on a thread for blocking calls: /proc can be slow. `None` if it does not show the process.
     pub(super) async fn read(&mut self, client: &Client) -> Option<CpuUse> {
+        if let Some(left) = self.left_out.checked_sub(1) {
+            self.left_out = left;
+            return self.latest();
+        }
         let at = Instant::now();
         let read = |client: &Client| (client.cpu_time(), client.scheduled_threads(MAX_THREADS), client.cpu_limits(), client.machine_busy());
         let (cpu, threads, limits, machine) = read_process(client, read).await?;
@@ -57,9 +68,9 @@ impl CpuMonitor {
         if self.candidates.is_empty() {
             return Some(0);
         }
-        let candidates = std::mem::take(&mut self.candidates);
-        self.candidates = read_process(client, move |client| client.uninterruptible_threads(&candidates)).await??;
-        Some(self.candidates.len() as u64)
+        let candidates = self.candidates.clone();
+        self.waiting = read_process(client, move |client| client.uninterruptible_threads(&candidates)).await??;
+        Some(self.waiting.len() as u64)
     }
 
     fn take(
@@ -70,6 +81,7 @@ impl CpuMonitor {
         limits: Vec<CpuLimit>,
         machine: Option<Duration>,
     ) -> Option<CpuUse> {
+        self.left_out = threads.len() / THREADS_PER_CALL;
         // With a partial list, new threads cannot be recognized.
         let runnable = (!threads.is_empty() && threads.len() < MAX_THREADS).then(|| self.wait(&threads));
         if runnable.is_none() {
@@ -86,7 +98,7 @@ impl CpuMonitor {
     fn wait(&mut self, threads: &[(u32, [Duration; 2])]) -> Duration {
         let before = self.threads.replace(threads.iter().copied().collect());
         let has_run = |(thread, now): &(u32, [Duration; 2])| before.as_ref().is_none_or(|before| before.get(thread) != Some(now));
-        let waiting = std::mem::take(&mut self.candidates);
+        let waiting = std::mem::take(&mut self.waiting);
         let candidates = threads.iter().filter(|thread| waiting.contains(&thread.0) || has_run(thread));
         self.candidates = candidates.map(|(thread, _)| *thread).take(MAX_STATES).collect();
         for (thread, now) in threads.iter().filter(|_| before.is_some()) {
@@ -161,7 +173,8 @@ mod tests {
         let mut read = |threads: &[(u32, u32)], waiting: &[u32]| {
             let threads = threads.iter().map(|(thread, cpu)| (*thread, [*cpu * MS, MS])).collect();
             monitor.take(begin, Some(MS), threads, Vec::new(), None);
-            std::mem::replace(&mut monitor.candidates, waiting.to_vec())
+            monitor.waiting = waiting.to_vec();
+            monitor.candidates.clone()
         };
         assert_eq!(read(&[(1, 10), (2, 10), (3, 10)], &[1, 3]), [1, 2, 3], "it is not known since when each is in its state");
         assert_eq!(read(&[(1, 10), (2, 10), (3, 10)], &[3]), [1, 3], "the second one still sleeps");
@@ -169,6 +182,19 @@ mod tests {
         assert_eq!(read(&[(1, 11), (2, 10), (4, 1)], &[]), [0; 0]);
         let many: Vec<_> = (0..500).map(|thread| (thread, 1)).collect();
         assert_eq!(read(&many, &[]).len(), MAX_STATES);
+    }
+
+    #[test]
+    fn many_threads_are_read_less_often() {
+        let (begin, mut monitor) = (Instant::now(), CpuMonitor::default());
+        let mut read = |second: u32, threads: u32| {
+            let threads = (0..threads).map(|thread| (thread, [MS, MS * second])).collect();
+            let found = monitor.take(begin + second * 1000 * MS, Some(MS), threads, Vec::new(), None).unwrap();
+            (found.runnable, monitor.left_out)
+        };
+        assert_eq!(read(1, 511), (Some(Duration::ZERO), 0));
+        assert_eq!(read(2, 2000), (Some(511 * MS + 1489 * 2 * MS), 3), "some are new");
+        assert_eq!(read(6, 2000), (Some(511 * 5 * MS + 1489 * 6 * MS), 3), "all of them count");
     }
 
     #[test]

@@ -12,12 +12,13 @@ use crate::model::{CpuConstraints, CpuLimit, ThreadUse};
 use crate::net::client::Client;
 use crate::net::clock::monotonic_ns;
 
-/// Interval between readings. Each reads four small files per thread.
+/// Interval between readings, for this number of threads: each reads four small files per thread. It is longer for more.
 const READ_INTERVAL: Duration = Duration::from_secs(2);
+const THREADS_PER_INTERVAL: usize = 512;
 /// Time limit for the last reading.
 const LAST_READ_LIMIT: Duration = Duration::from_secs(1);
 /// Maximum number of threads per reading, and in total.
-const MAX_THREADS: (usize, usize) = (512, 4096);
+const MAX_THREADS: (usize, usize) = (4096, 4096);
 
 /// Threads of a process since the start of a recording.
 #[derive(Debug, Default)]
@@ -97,6 +98,7 @@ impl Threads {
     fn apply(&mut self, reading: Reading) -> Arc<[ThreadUse]> {
         let Reading { is_first, threads, limits, machine_busy, at } = reading;
         self.times.0 = at;
+        self.due = self.due.map(|due| due + READ_INTERVAL * (threads.len() / THREADS_PER_INTERVAL) as u32);
         self.take(threads, is_first);
         self.take_limits(limits);
         if let Some(busy) = machine_busy {

@@ -11,7 +11,7 @@ use crate::requests::{serve, url_in};
 use crate::slowdown::LimitedGroup;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::ENTER;
-use crate::support::{Invocation, TIMEOUT, folder, poll};
+use crate::support::{BusyProcessors, Invocation, TIMEOUT, folder, poll};
 use crate::watched_screen::dashboard;
 
 /// The first screen shows the cause, without a key press.
@@ -101,6 +101,20 @@ fn overview_shows_many_threads_and_generated_assemblies() {
             let line = shown.lines().find(|line| line.contains(finding)).unwrap_or_default();
             eprintln!("{runtime}: {:.1} s, no key: {}", began.elapsed().as_secs_f64(), line.trim_matches(['│', ' ', '┃']));
         }
+        screen.quit();
+    });
+}
+
+/// The times of the threads are read one by one.
+#[test]
+fn overview_shows_cpu_wait_of_a_process_with_many_threads() {
+    runtimes::each(runtimes::before(10, runtimes::since(9, runtimes::with("known"))), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.carry_out("threads 700 0");
+        let _busy = BusyProcessors::start();
+        program.command("spend 3600000");
+        let mut screen = dashboard(&program, &[], 120, 40);
+        screen.wait_for("! runnable threads wait for a CPU ");
         screen.quit();
     });
 }
