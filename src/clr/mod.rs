@@ -36,8 +36,7 @@ pub use problem::{SpecError, SpecErrorKind};
 pub use profile::{Profile, UnknownProfile, profile, profiles};
 pub use providers::{
     COUNTERS_PROVIDER, DIAGNOSTIC_SOURCE_PROVIDER, EVENT_PIPE_PROVIDER, HOSTING_PROVIDER, HTTP_CLIENT_PROVIDER, Keyword, KnownProvider,
-    LOGGING_PROVIDER, METRICS_PROVIDER, PRIVATE_PROVIDER, RUNDOWN_PROVIDER, RUNTIME_PROVIDER, SAMPLE_PROFILER, known_provider,
-    known_providers,
+    LOGGING_PROVIDER, METRICS_PROVIDER, RUNDOWN_PROVIDER, RUNTIME_PROVIDER, SAMPLE_PROFILER, known_provider, known_providers,
 };
 pub use select::{DASHBOARD_PROFILES, DEFAULT_PROFILES, SLOW_PROFILE, SelectError, Selection, select};
 pub use signature::write_parameters;

@@ -8,8 +8,6 @@ use serde::Deserialize;
 pub const RUNTIME_PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
 /// The rundown: methods and modules, written when a session stops.
 pub const RUNDOWN_PROVIDER: &str = "Microsoft-Windows-DotNETRuntimeRundown";
-/// The runtime's provider of events about its internals.
-pub const PRIVATE_PROVIDER: &str = "Microsoft-Windows-DotNETRuntimePrivate";
 /// The provider of the runtime's sampling profiler.
 pub const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
 /// The provider of EventPipe itself, which describes the process.
