@@ -58,7 +58,7 @@ impl Activity<'_> {
                 format!("{} to {kernel}", what.join(" + "))
             }
             Self::Recording(tracked) => tracked.value.what.join(" + "),
-            Self::Job(job) => job.kind.arguments().to_owned(),
+            Self::Job(job) => job.kind.arguments(),
         };
         sanitize(format!("{} {arguments}", self.title()).trim_end())
     }

@@ -1,12 +1,10 @@
 //! Side effects requested by the state machine. The runner performs them and answers with messages.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::ipc::{Command, DumpRequest, PerfMapKind};
 use crate::model::{ProcessKey, RecordingId, SafeText, Span, TraceOptions};
 
-use super::{ExportRequest, ProgramRequest, Ticket};
+use super::{JobKind, Ticket};
 
 /// A side effect for the runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,11 +31,6 @@ pub enum Effect {
         key: ProcessKey,
         ticket: Ticket,
     },
-    /// Walk the heap of a process: a full, blocking GC. Answers: `Msg::HeapProgress`, then `Msg::HeapWalked`.
-    WalkHeap {
-        key: ProcessKey,
-        ticket: Ticket,
-    },
     /// Cancel a heap walk or the reading of a heap file; no answer is expected.
     CancelHeapWalk {
         /// The ticket of the walk or read.
@@ -48,11 +41,12 @@ pub enum Effect {
         ticket: Ticket,
         path: PathBuf,
     },
-    /// Write the objects found by the last walk to a file. Answer: `Msg::JobDone`.
-    WriteHeap {
-        walk: Ticket,
-        destination: PathBuf,
+    /// Do a job. Answer: `Msg::JobDone`, or `Msg::HeapWalked` for a heap walk. Before it, by kind of job: `Msg::JobProgress`, `Msg::JobStalled`,
+    /// `Msg::HeapProgress`, `Msg::Producer`; of a program `Msg::Launched` once it can be recorded, those of a recording, and `Msg::ProgramOutput`.
+    Begin {
+        key: ProcessKey,
         ticket: Ticket,
+        kind: JobKind,
     },
     /// Check the prerequisites for writing a process's events to kernel tracepoints. Answer: `Msg::TracepointsMissing`.
     CheckTracepoints {
@@ -106,11 +100,6 @@ pub enum Effect {
         /// The folder as reachable from this process.
         here: PathBuf,
     },
-    /// Export a recorded file, or the part recorded so far. Answers: `Msg::JobProgress`, then `Msg::JobDone`.
-    Export {
-        request: ExportRequest,
-        ticket: Ticket,
-    },
     /// Watch a process: a light session with its runtime's own counters. If the process is already watched, the new session continues that watch.
     /// Answers: `Msg::WatchReport` until the watch ends, then `Msg::WatchEnded`.
     Watch {
@@ -129,66 +118,8 @@ pub enum Effect {
         /// The filter as typed.
         filter: String,
     },
-    /// Make a process write a dump. Answer: `Msg::JobDone`.
-    Dump {
-        key: ProcessKey,
-        /// The kind of dump and its destination, always an absolute path.
-        request: DumpRequest,
-        ticket: Ticket,
-    },
-    /// Turn a process's perf map (of this kind) on or off. Answer: `Msg::JobDone`.
-    PerfMap {
-        key: ProcessKey,
-        /// The kind of map; `None` turns it off.
-        kind: Option<PerfMapKind>,
-        ticket: Ticket,
-    },
-    /// Send a process a command that changes its state. Answer: `Msg::JobDone`.
-    Control {
-        key: ProcessKey,
-        command: Command,
-        /// The file with the profiler's client data, read before the command is sent.
-        data: Option<PathBuf>,
-        ticket: Ticket,
-    },
-    /// Start a program suspended, record it, and resume it. Answers: `Msg::Launched` once it can be recorded, those of a recording, `Msg::ProgramOutput`
-    /// for its output, and `Msg::JobDone` when it has exited or could not be started.
-    Launch {
-        program: Box<ProgramRequest>,
-        id: RecordingId,
-        ticket: Ticket,
-    },
-    /// Serve a diagnostic port. Answer: `Msg::JobDone`.
-    ServePort {
-        path: PathBuf,
-        ticket: Ticket,
-    },
-    /// Close the diagnostic port. Answer: `Msg::JobDone`.
-    ClosePort {
-        /// Processes suspended at the port that are resumed first.
-        resume: Vec<ProcessKey>,
-        ticket: Ticket,
-    },
-    /// Remove the sockets of killed processes. Answer: `Msg::JobDone`.
-    CleanUp {
-        folders: BTreeSet<PathBuf>,
-        ticket: Ticket,
-    },
-    /// Serve the data source `dotnet` to Perfetto's tracing service. Answers: `Msg::Producer`, and `Msg::JobDone` at the end.
-    ServeProducer {
-        /// Pids or names; empty for all processes.
-        targets: Vec<String>,
-        /// Default profiles of a session that configures none.
-        profiles: Vec<String>,
-        ticket: Ticket,
-    },
     /// Stop serving the data source; sessions end properly.
     StopProducer,
-    /// Resume a process suspended at startup. Answer: `Msg::JobDone`.
-    Resume {
-        key: ProcessKey,
-        ticket: Ticket,
-    },
     /// Copy text to the clipboard. Answer: `Msg::Copied` or `Msg::Failed`.
     Copy {
         text: String,

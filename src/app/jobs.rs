@@ -1,14 +1,14 @@
 //! The jobs of this run: the action log without recordings.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ipc::{DumpKind, DumpRequest, PerfMapKind};
-use crate::model::{ProcessKey, SafeText};
+use crate::model::{ProcessKey, RecordingId, SafeText, shown_command_line};
 
-use super::{Change, JobResult, Subject, Ticket};
+use super::{Change, ControlRequest, ExportRequest, JobResult, ProgramRequest, Subject, Ticket};
 
 /// Number of jobs kept.
 const MAX_JOBS: usize = 200;
@@ -30,30 +30,33 @@ pub struct Job {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobKind {
+    /// Writes a dump, always to an absolute path.
     Dump(DumpRequest),
     /// Turns a perf map of this kind on, or perf maps off.
     PerfMap(Option<PerfMapKind>),
+    /// Walks the heap: a full, blocking GC.
     HeapWalk,
-    /// Writes the objects of a heap walk to a file.
-    HeapFile(PathBuf),
+    /// Writes the objects of this heap walk to a file.
+    HeapFile(Ticket, PathBuf),
     /// Resumes a process suspended at startup.
     Resume,
-    Control(Change, String),
-    /// Exports a recording into this file.
-    Export(PathBuf),
+    Control(Change, ControlRequest),
+    /// Exports a recorded file, or the part recorded so far.
+    Export(ExportRequest),
     /// Serves a diagnostic port at this path.
     Port(PathBuf),
-    /// Closes the diagnostic port at this path.
-    ClosePort(PathBuf),
-    /// Removes sockets of killed processes.
-    CleanUp,
-    /// Serves Perfetto's tracing service; names the processes and profiles.
-    Producer(String),
-    Launch {
-        line: SafeText,
-        /// File for the program's output.
-        output: PathBuf,
+    /// Closes the diagnostic port at this path. Before that, it resumes these processes, which are suspended at the port.
+    ClosePort(PathBuf, Vec<ProcessKey>),
+    /// Removes sockets of killed processes from these folders.
+    CleanUp(BTreeSet<PathBuf>),
+    /// Serves the data source `dotnet` of processes, given by PID or name, or of all processes, to Perfetto's tracing service. The profiles are
+    /// those of a session that configures none.
+    Producer {
+        targets: Vec<String>,
+        profiles: Vec<String>,
     },
+    /// Starts a program suspended, records it, and resumes it.
+    Launch(Box<ProgramRequest>, RecordingId),
 }
 
 /// All jobs, oldest first.
@@ -74,40 +77,47 @@ impl JobKind {
             Self::PerfMap(Some(_)) => "perf map on",
             Self::PerfMap(None) => "perf map off",
             Self::HeapWalk => "heap walk",
-            Self::HeapFile(_) => "heap file",
+            Self::HeapFile(..) => "heap file",
             Self::Resume => "resume",
             Self::Control(change, _) => change.title(),
             Self::Export(_) => "export",
             Self::Port(_) => "port",
-            Self::ClosePort(_) => "close port",
-            Self::CleanUp => "clean up",
-            Self::Producer(_) => "serve Perfetto",
-            Self::Launch { .. } => "run",
+            Self::ClosePort(..) => "close port",
+            Self::CleanUp(_) => "clean up",
+            Self::Producer { .. } => "serve Perfetto",
+            Self::Launch(..) => "run",
         }
     }
 
-    pub fn arguments(&self) -> &str {
+    pub fn arguments(&self) -> String {
         match self {
-            Self::Dump(request) => request.path.as_str(),
-            Self::PerfMap(kind) => kind.map_or("", PerfMapKind::name),
-            Self::Resume | Self::CleanUp | Self::HeapWalk => "",
-            Self::Export(path) | Self::HeapFile(path) | Self::Port(path) | Self::ClosePort(path) => path.to_str().unwrap_or_default(),
-            Self::Control(_, what) | Self::Producer(what) => what,
-            Self::Launch { line, .. } => line,
+            Self::Dump(request) => request.path.as_str().to_owned(),
+            Self::PerfMap(kind) => kind.map_or("", PerfMapKind::name).to_owned(),
+            Self::Resume | Self::CleanUp(_) | Self::HeapWalk => String::new(),
+            Self::Export(ExportRequest { destination: path, .. })
+            | Self::HeapFile(_, path)
+            | Self::Port(path)
+            | Self::ClosePort(path, _) => path.to_string_lossy().into_owned(),
+            Self::Control(_, request) => request.what.clone(),
+            Self::Producer { targets, profiles } => {
+                let named = if targets.is_empty() { "all processes".to_owned() } else { targets.join(", ") };
+                format!("{named}: {}", profiles.join(", "))
+            }
+            Self::Launch(program, _) => shown_command_line(&program.words.join(" ")).into(),
         }
     }
 
     /// Returns the output file of a started program.
     pub fn output(&self) -> Option<&Path> {
         match self {
-            Self::Launch { output, .. } => Some(output),
+            Self::Launch(program, _) => Some(&program.output),
             _ => None,
         }
     }
 
     /// Whether the process is busy with the job. A started program merely runs; exports and the tracing service do not involve the process.
     fn keeps_busy(&self) -> bool {
-        !matches!(self, Self::Launch { .. } | Self::Export(_) | Self::HeapFile(_) | Self::Producer(_) | Self::CleanUp)
+        !matches!(self, Self::Launch(..) | Self::Export(_) | Self::HeapFile(..) | Self::Producer { .. } | Self::CleanUp(_))
     }
 }
 

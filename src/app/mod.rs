@@ -61,8 +61,8 @@ pub use comparison::{ComparedRange, Comparison};
 pub use cursor::Cursor;
 pub use details::{Answer, Details};
 pub use dialog::{
-    Change, Choice, Chooser, CopyItem, ExportRequest, Field, FileUse, Form, FormLayout, FormLine, Found, ListState, Overlay, Palette, Pick,
-    PickList, ProgramRequest, Purpose, Question, Reader, Reply, Subject,
+    Change, Choice, Chooser, ControlRequest, CopyItem, ExportRequest, Field, FileUse, Form, FormLayout, FormLine, Found, ListState,
+    Overlay, Palette, Pick, PickList, ProgramRequest, Purpose, Question, Reader, Reply, Subject,
 };
 pub use effect::Effect;
 pub use files::OpenFile;

@@ -307,19 +307,7 @@ impl TestApp {
     /// Returns the ticket of the last command.
     pub(crate) fn last_ticket(&self) -> Option<Ticket> {
         self.effects.iter().rev().find_map(|effect| match effect {
-            Effect::Dump { ticket, .. }
-            | Effect::PerfMap { ticket, .. }
-            | Effect::Export { ticket, .. }
-            | Effect::Control { ticket, .. }
-            | Effect::Launch { ticket, .. }
-            | Effect::ServePort { ticket, .. }
-            | Effect::ClosePort { ticket, .. }
-            | Effect::CleanUp { ticket, .. }
-            | Effect::ServeProducer { ticket, .. }
-            | Effect::WalkHeap { ticket, .. }
-            | Effect::WriteHeap { ticket, .. }
-            | Effect::ReadHeap { ticket, .. }
-            | Effect::Resume { ticket, .. } => Some(*ticket),
+            Effect::Begin { ticket, .. } | Effect::ReadHeap { ticket, .. } => Some(*ticket),
             _ => None,
         })
     }

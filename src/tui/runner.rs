@@ -18,7 +18,7 @@ use super::recordings::Recordings;
 use super::tasks::{self, blocking, boxed, start_blocking};
 use super::watches::Watches;
 use super::work::{clean_up, close_port, control, stacks};
-use crate::app::{Clipboard, Effect, JobResult, Msg, Ticket};
+use crate::app::{Clipboard, ControlRequest, Effect, JobKind, JobResult, Msg, Ticket};
 use crate::model::{
     Environment, OutputName, Process, ProcessKey, Recording, RecordingId, SafeText, SecretPatterns, TraceOptions, Variable,
 };
@@ -122,13 +122,9 @@ impl Runner {
                 let query = |client, _| async move { session::thread_stacks(&client).await.map(stacks).map_err(|error| error.to_string()) };
                 self.spawn_query(key, query, move |result| Msg::Stacks { ticket, result: result.map_err(SafeText::from) });
             }
-            Effect::WalkHeap { key, ticket } => match self.client_of(key) {
-                Ok((client, process)) => self.heaps.walk(client, process, ticket, self.inbox.clone()),
-                Err(gone) => self.send(Msg::HeapWalked { ticket, result: Err(gone.into()) }),
-            },
+            Effect::Begin { key, ticket, kind } => self.begin(key, ticket, kind),
             Effect::ReadHeap { ticket, path } => self.heaps.read(path, ticket, self.inbox.clone()),
             Effect::CancelHeapWalk { ticket } => self.heaps.cancel(ticket),
-            Effect::WriteHeap { walk, destination, ticket } => self.spawn_work(ticket, self.heaps.write(walk, destination)),
             Effect::StartTrace { id, key, options } => {
                 if let Err(reason) = self.start_trace(id, key, *options) {
                     self.send(Msg::TraceFailed { id, reason: reason.into() });
@@ -163,10 +159,6 @@ impl Runner {
                     let _ = inbox.blocking_send(Msg::FreeSpace { folder, space });
                 });
             }
-            Effect::Export { request, ticket } => {
-                let inbox = self.inbox.clone();
-                self.spawn_work(ticket, move || export(request, ticket, &inbox));
-            }
             Effect::Watch { key, ticket, meters } => match self.client_of(key) {
                 Ok((client, process)) => {
                     let watch = WatchOptions { process, interval: self.interval, meters };
@@ -176,7 +168,24 @@ impl Runner {
             },
             Effect::Unwatch { key } => self.watches.stop(key),
             Effect::FilterEvents { id, filter } => self.recordings.filter_events(id, filter),
-            Effect::Dump { key, request, ticket } => {
+            Effect::StopProducer => self.producer.stop(),
+            Effect::Copy { text, label } => {
+                let set = self.desktop.set(text);
+                self.spawn(async move {
+                    match set.await {
+                        Ok(()) => Msg::Copied { label: label.into(), to: Clipboard::Desktop },
+                        Err(why) => Msg::Failed(format!("the {label} was not copied: {why}").into()),
+                    }
+                });
+            }
+            Effect::SetTheme(_) | Effect::Redraw | Effect::Suspend | Effect::Quit { .. } => {}
+        }
+    }
+
+    /// Starts a job, whose answer has this ticket.
+    fn begin(&mut self, key: ProcessKey, ticket: Ticket, kind: JobKind) {
+        match kind {
+            JobKind::Dump(request) => {
                 let inbox = self.inbox.clone();
                 self.spawn_job(key, ticket, move |client, process| async move {
                     let expected = process.usage.dump_bytes(request.kind).max(1);
@@ -195,26 +204,40 @@ impl Runner {
                     Ok(JobResult { files: vec![SafeText::from_path(&dumped.reachable_path)], bytes: dumped.bytes, note })
                 });
             }
-            Effect::PerfMap { key, kind, ticket } => self.spawn_job(key, ticket, move |client, process| async move {
+            JobKind::PerfMap(kind) => self.spawn_job(key, ticket, move |client, process| async move {
                 let files = session::perf_map(&client, &process, kind).await.map_err(|error| error.to_string())?;
                 let note = (kind.is_some() && files.is_empty()).then(|| "its files are not visible from here yet".into());
                 Ok(JobResult { files: files.iter().map(|file| SafeText::from_path(file)).collect(), bytes: None, note })
             }),
-            Effect::Control { key, command, data, ticket } => self.spawn_job(key, ticket, move |client, _| async move {
+            JobKind::HeapWalk => match self.client_of(key) {
+                Ok((client, process)) => self.heaps.walk(client, process, ticket, self.inbox.clone()),
+                Err(gone) => self.send(Msg::HeapWalked { ticket, result: Err(gone.into()) }),
+            },
+            JobKind::HeapFile(walk, destination) => self.spawn_work(ticket, self.heaps.write(walk, destination)),
+            JobKind::Resume => {
+                let clients = self.clients.clone();
+                self.spawn_job(key, ticket, move |_, process| async move {
+                    if let Some(clients) = clients
+                        && let Some(Err(error)) = clients.resume(&process).await
+                    {
+                        return Err(error.to_string());
+                    }
+                    Ok(JobResult::default())
+                });
+            }
+            JobKind::Control(_, ControlRequest { command, data, .. }) => self.spawn_job(key, ticket, move |client, _| async move {
                 control(&client, command, data.as_deref()).await.map(|()| JobResult::default())
             }),
-            Effect::Launch { program, id, ticket } => {
-                let (start, started) = oneshot::channel();
-                self.recordings.await_start(id, started, self.inbox.clone());
-                let recording = LaunchRecording { id, output_name: self.output_name.clone(), start };
-                tasks::spawn(launch::run(*program, recording, ticket, self.inbox.clone()));
+            JobKind::Export(request) => {
+                let inbox = self.inbox.clone();
+                self.spawn_work(ticket, move || export(request, ticket, &inbox));
             }
-            Effect::ServePort { path, ticket } => {
+            JobKind::Port(path) => {
                 let result = self.serve(&path);
                 self.send(Msg::job_done(ticket, result));
                 self.wake.notify_one();
             }
-            Effect::ClosePort { resume, ticket } => {
+            JobKind::ClosePort(_, resume) => {
                 let waiting: Vec<_> = resume.iter().filter_map(|key| self.processes.get(key).cloned()).collect();
                 let (clients, wake) = (self.clients.clone(), Arc::clone(&self.wake));
                 self.spawn(async move {
@@ -226,7 +249,7 @@ impl Runner {
                     Msg::job_done(ticket, closed.map(|()| JobResult::default()))
                 });
             }
-            Effect::CleanUp { folders, ticket } => {
+            JobKind::CleanUp(folders) => {
                 let wake = Arc::clone(&self.wake);
                 self.spawn_work(ticket, move || {
                     let removed = clean_up(&folders);
@@ -234,35 +257,19 @@ impl Runner {
                     removed
                 });
             }
-            Effect::ServeProducer { targets, profiles, ticket } => match self.directory() {
+            JobKind::Producer { targets, profiles } => match self.directory() {
                 Ok(directory) => {
                     let settings = Settings { targets, profiles, ..Settings::default() };
                     self.producer.start(ServeOptions { address: None, settings, directory }, ticket, self.inbox.clone());
                 }
                 Err(reason) => self.send(Msg::job_done(ticket, Err(reason))),
             },
-            Effect::StopProducer => self.producer.stop(),
-            Effect::Resume { key, ticket } => {
-                let clients = self.clients.clone();
-                self.spawn_job(key, ticket, move |_, process| async move {
-                    if let Some(clients) = clients
-                        && let Some(Err(error)) = clients.resume(&process).await
-                    {
-                        return Err(error.to_string());
-                    }
-                    Ok(JobResult::default())
-                });
+            JobKind::Launch(program, id) => {
+                let (start, started) = oneshot::channel();
+                self.recordings.await_start(id, started, self.inbox.clone());
+                let recording = LaunchRecording { id, output_name: self.output_name.clone(), start };
+                tasks::spawn(launch::run(*program, recording, ticket, self.inbox.clone()));
             }
-            Effect::Copy { text, label } => {
-                let set = self.desktop.set(text);
-                self.spawn(async move {
-                    match set.await {
-                        Ok(()) => Msg::Copied { label: label.into(), to: Clipboard::Desktop },
-                        Err(why) => Msg::Failed(format!("the {label} was not copied: {why}").into()),
-                    }
-                });
-            }
-            Effect::SetTheme(_) | Effect::Redraw | Effect::Suspend | Effect::Quit { .. } => {}
         }
     }
 

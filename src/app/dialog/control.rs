@@ -34,13 +34,13 @@ impl Change {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::app) struct ControlRequest {
+pub struct ControlRequest {
     /// The command to send; client data for a profiler is not loaded yet.
-    pub(in crate::app) command: Command,
+    pub command: Command,
     /// File with the profiler's client data, as a path in our own file system.
-    pub(in crate::app) data: Option<PathBuf>,
+    pub data: Option<PathBuf>,
     /// Description that is safe to log: contains no variable values.
-    pub(in crate::app) what: String,
+    pub what: String,
 }
 
 const ABOUT_PATH: &str = "absolute path in the target's file system";

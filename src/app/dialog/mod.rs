@@ -28,8 +28,7 @@ use crate::app::{OutputView, State};
 use crate::model::{Process, ProcessKey, Recording, SafeText, TraceFile};
 
 pub use chooser::Chooser;
-pub use control::Change;
-pub(super) use control::ControlRequest;
+pub use control::{Change, ControlRequest};
 pub use export::ExportRequest;
 pub use form::{Choice, Field, Form, Purpose, Question, Reply};
 pub use form_layout::{FormLayout, Line as FormLine};

@@ -100,11 +100,11 @@ fn state_of_job(job: &Job) -> (Sign, Role, String, Role) {
     match &job.ended {
         None => {
             let words = match &job.kind {
-                JobKind::Export(file) => format!("{} %  {}", job.percent.unwrap_or(0), file.to_string_lossy()),
-                JobKind::HeapFile(file) => format!("writing {}", file.to_string_lossy()),
-                JobKind::Launch { .. } => "running".to_owned(),
-                JobKind::Producer(_) => "serving".to_owned(),
-                JobKind::Port(_) | JobKind::ClosePort(_) | JobKind::CleanUp => "in progress …".to_owned(),
+                JobKind::Export(_) => format!("{} %  {}", job.percent.unwrap_or(0), job.kind.arguments()),
+                JobKind::HeapFile(..) => format!("writing {}", job.kind.arguments()),
+                JobKind::Launch(..) => "running".to_owned(),
+                JobKind::Producer { .. } => "serving".to_owned(),
+                JobKind::Port(_) | JobKind::ClosePort(..) | JobKind::CleanUp(_) => "in progress …".to_owned(),
                 JobKind::Dump(_) if job.percent.is_some() => format!("writing the file: about {} %", job.percent.unwrap_or(0)),
                 JobKind::Dump(_) | JobKind::PerfMap(_) | JobKind::HeapWalk | JobKind::Resume | JobKind::Control(..) => {
                     "waiting for the runtime …".to_owned()
@@ -129,16 +129,17 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::path::PathBuf;
     use std::sync::Arc;
     use std::time::Duration;
 
     use super::*;
-    use crate::app::Ticket;
     use crate::app::dialog::Subject;
     use crate::app::test_app::{process, recording};
+    use crate::app::{ExportRequest, ProgramRequest, Ticket};
     use crate::ipc::{DumpFlags, DumpKind, DumpRequest, TargetPath};
-    use crate::model::SafeText;
+    use crate::model::{RecordingId, SafeText, TraceFormat, TraceOptions};
 
     #[test]
     fn only_recording_with_all_that_was_requested_is_good() {
@@ -157,16 +158,19 @@ mod tests {
     fn only_jobs_of_a_runtime_wait_for_it() {
         let path = TargetPath::new("/tmp/a.dmp").unwrap();
         let dump = JobKind::Dump(DumpRequest { path, kind: DumpKind::Full, flags: DumpFlags::default() });
+        let program = ProgramRequest { words: Vec::new(), options: TraceOptions::default(), output: PathBuf::new() };
+        let (source, destination) = (PathBuf::new(), "/tmp/a.json".into());
+        let export = ExportRequest { source, destination, format: TraceFormat::Chromium, span: None };
         let subject = Subject { key: process(1, "a").key, name: "a".into() };
         for (kind, percent, expected) in [
             (JobKind::HeapWalk, None, "waiting for the runtime …"),
             (dump.clone(), None, "waiting for the runtime …"),
             (dump, Some(45), "writing the file: about 45 %"),
-            (JobKind::Launch { line: "a".into(), output: PathBuf::new() }, None, "running"),
-            (JobKind::Producer(String::new()), None, "serving"),
-            (JobKind::HeapFile("/tmp/a.gcdump".into()), None, "writing /tmp/a.gcdump"),
-            (JobKind::Export("/tmp/a.json".into()), None, "0 %  /tmp/a.json"),
-            (JobKind::CleanUp, None, "in progress …"),
+            (JobKind::Launch(Box::new(program), RecordingId(1)), None, "running"),
+            (JobKind::Producer { targets: Vec::new(), profiles: Vec::new() }, None, "serving"),
+            (JobKind::HeapFile(Ticket(1), "/tmp/a.gcdump".into()), None, "writing /tmp/a.gcdump"),
+            (JobKind::Export(export), None, "0 %  /tmp/a.json"),
+            (JobKind::CleanUp(BTreeSet::new()), None, "in progress …"),
         ] {
             let (ticket, subject, output_lines) = (Ticket(1), subject.clone(), Arc::default());
             let job = Job { ticket, subject, kind, began: Duration::ZERO, ended: None, output_lines, percent };

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::app::{Effect, Form, JobKind, JobResult, Level, Overlay, State, Subject, Tab, Ticket, WalkedHeap};
+use crate::app::{Effect, Form, JobResult, Level, Overlay, State, Tab, Ticket, WalkedHeap};
 use crate::model::{SafeText, TraceFile};
 
-use super::{files, panes, replies, submit};
+use super::{files, panes, replies};
 
 /// Opens the dialog for walking the heap of the selected process. If a walk is in progress, opens its tab, or cancels it if the tab is already
 /// open.
@@ -29,15 +29,6 @@ pub(in crate::app) fn toggle(state: &mut State) -> Vec<Effect> {
     let _ = state.jobs.end(ticket, Err("canceled".into()), state.now.elapsed);
     state.notify(Level::Info, format!("{subject}: heap walk canceled. The runtime still finishes the GC."));
     vec![Effect::CancelHeapWalk { ticket }]
-}
-
-/// Starts a heap walk of a process.
-pub(super) fn begin(state: &mut State, subject: Subject) -> Vec<Effect> {
-    let key = subject.key;
-    let ticket = submit::begin(state, subject.clone(), JobKind::HeapWalk);
-    state.heaps.begin(subject, ticket);
-    state.open_tab(Tab::Heap);
-    vec![Effect::WalkHeap { key, ticket }]
 }
 
 /// Compares the heap of the open file with that of another file.

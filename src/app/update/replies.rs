@@ -173,8 +173,8 @@ pub(super) fn job_done(state: &mut State, ticket: Ticket, result: Result<JobResu
     let Some(job) = state.jobs.end(ticket, result, state.now.elapsed) else { return };
     match (&job.kind, &job.ended) {
         (JobKind::Port(path), Some((_, Ok(_)))) => state.port = Some(path.clone()),
-        (JobKind::ClosePort(_), Some((_, Ok(_)))) => state.port = None,
-        (JobKind::Producer(_), Some(_)) => state.producer = None,
+        (JobKind::ClosePort(..), Some((_, Ok(_)))) => state.port = None,
+        (JobKind::Producer { .. }, Some(_)) => state.producer = None,
         _ => {}
     }
     state.bell = state.options.bell;

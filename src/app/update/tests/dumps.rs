@@ -1,7 +1,7 @@
 //! Core dumps, perf maps and unavailable actions.
 
 use crate::app::test_app::{TestApp, process};
-use crate::app::{Effect, Msg, Overlay, Reply};
+use crate::app::{Effect, JobKind, Msg, Overlay, Reply};
 use crate::ipc::{self, CommandCode, DumpFlags, DumpKind, DumpRequest, Failure, Hresult, PerfMapKind, RuntimeVersion, TargetPath};
 use crate::model::{FreeSpace, Process, ProcessKey};
 
@@ -16,7 +16,7 @@ fn dump_needs_confirmation_and_defaults_to_no() {
     }
     app.press("dy⏎");
     let effects = app.take_commands();
-    let [Effect::Dump { key: asked, request, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Begin { key: asked, kind: JobKind::Dump(request), .. }] = effects.as_slice() else { panic!("{effects:?}") };
     let path = TargetPath::new("/tmp/OrderService_4242_20261121_083021.dmp").unwrap();
     let expected = DumpRequest { path, kind: DumpKind::Heap, flags: DumpFlags::default() };
     assert_eq!((*asked, request), (key, &expected));
@@ -81,7 +81,7 @@ fn dump_dialog_compares_the_expected_size_with_the_free_space() {
     assert!(!form(&app).0.contains("free"));
     app.take_effects();
     app.press("→y⏎");
-    assert!(matches!(app.take_effects().as_slice(), [Effect::Dump { .. }]), "the warning does not prevent it");
+    assert!(matches!(app.take_effects().as_slice(), [Effect::Begin { kind: JobKind::Dump(_), .. }]), "the warning does not prevent it");
 }
 
 #[test]
@@ -98,7 +98,10 @@ fn full_dump_needs_a_second_confirmation() {
     assert_eq!(app.take_commands(), []);
     app.press("⏎");
     let effects = app.take_commands();
-    assert!(matches!(effects.as_slice(), [Effect::Dump { request, .. }] if request.kind == DumpKind::Full), "{effects:?}");
+    assert!(
+        matches!(effects.as_slice(), [Effect::Begin { kind: JobKind::Dump(request), .. }] if request.kind == DumpKind::Full),
+        "{effects:?}"
+    );
 }
 
 #[test]
@@ -115,7 +118,7 @@ fn dump_path_must_be_absolute_in_the_target_file_system() {
     // Focus the additional outputs, select a crash report, focus the button.
     app.press("⌃u/x/y⏎→⏎y⏎");
     let effects = app.take_commands();
-    let [Effect::Dump { request, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Begin { kind: JobKind::Dump(request), .. }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!((request.path.as_str(), request.flags), ("/x/y", DumpFlags { crash_report: true, ..DumpFlags::default() }));
 }
 
@@ -126,12 +129,12 @@ fn a_perf_map_is_turned_on_and_off() {
     assert_eq!(app.take_effects(), []);
     app.press("p⇥→→y⏎");
     let effects = app.take_effects();
-    let [Effect::PerfMap { kind: Some(PerfMapKind::All), ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Begin { kind: JobKind::PerfMap(Some(PerfMapKind::All)), ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     app.send(Msg::JobDone { ticket: *ticket, result: Ok(crate::app::JobResult::default()) });
     // An enabled perf map can be turned off.
     app.press("py⏎");
     let effects = app.take_effects();
-    assert!(matches!(effects.as_slice(), [Effect::PerfMap { kind: None, .. }]), "{effects:?}");
+    assert!(matches!(effects.as_slice(), [Effect::Begin { kind: JobKind::PerfMap(None), .. }]), "{effects:?}");
 }
 
 #[test]

@@ -1,14 +1,14 @@
 use super::forms::form;
 use crate::app::action::Context;
 use crate::app::test_app::{TestApp, recording};
-use crate::app::{Effect, ExportRequest, Field, JobResult, Msg};
+use crate::app::{Effect, ExportRequest, Field, JobKind, JobResult, Msg};
 use crate::model::{Phase, Recording, TraceFormat};
 use crate::ui::tests::scenes::opened;
 
 /// Returns source, destination and format of the last requested export.
 fn requested_export(app: &mut TestApp) -> (String, String, TraceFormat) {
     let effects = app.take_effects();
-    let Some(Effect::Export { request: ExportRequest { source, destination, format, .. }, .. }) = effects.last() else {
+    let Some(Effect::Begin { kind: JobKind::Export(ExportRequest { source, destination, format, .. }), .. }) = effects.last() else {
         panic!("{effects:?}")
     };
     (source.to_string_lossy().into_owned(), destination.to_string_lossy().into_owned(), *format)
@@ -76,7 +76,10 @@ fn export_path_follows_the_format_until_edited() {
     app.press("⌃⏎");
     let effects = app.take_effects();
     assert!(
-        matches!(effects.last(), Some(Effect::Export { request: ExportRequest { span: Some((i64::MIN, 49_000_000_000)), .. }, .. })),
+        matches!(
+            effects.last(),
+            Some(Effect::Begin { kind: JobKind::Export(ExportRequest { span: Some((i64::MIN, 49_000_000_000)), .. }), .. })
+        ),
         "{effects:?}"
     );
 }

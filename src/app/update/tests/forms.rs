@@ -1,5 +1,5 @@
 use crate::app::test_app::{TestApp, process};
-use crate::app::{Effect, Field, Form, JobResult, Msg, Overlay, Pick, Purpose};
+use crate::app::{ControlRequest, Effect, Field, Form, JobKind, JobResult, Msg, Overlay, Pick, Purpose};
 use crate::ipc::{ClientData, Command, EnvironmentName, EnvironmentValue, RuntimeVersion, TargetPath};
 use crate::model::{Process, RunState};
 
@@ -61,7 +61,11 @@ fn control_forms_default_to_no_and_send_their_command() {
         fill(&mut app, answers);
         app.press("y⏎");
         let effects = app.take_effects();
-        let [Effect::Control { key, command: asked, data: None, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
+        let [Effect::Begin { key, ticket, kind: JobKind::Control(_, ControlRequest { command: asked, data: None, .. }) }] =
+            effects.as_slice()
+        else {
+            panic!("{effects:?}")
+        };
         assert_eq!((key.pid, asked), (42, &command));
         app.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult::default()) });
         assert!(app.last_toast().ends_with("done"), "{:?}", app.toast_texts());
@@ -153,7 +157,7 @@ fn buttons_and_questions_can_be_clicked() {
         assert_eq!((at, form(&app).focus), (0, Field::Question(0)));
         let yes = place(&app).buttons[1];
         app.click(yes.x + 1, yes.y);
-        assert!(matches!(app.take_commands().as_slice(), [Effect::Dump { .. }]), "{width}");
+        assert!(matches!(app.take_commands().as_slice(), [Effect::Begin { kind: JobKind::Dump(_), .. }]), "{width}");
     }
 }
 
@@ -165,7 +169,7 @@ fn the_action_log_can_be_copied_and_outlives_the_process() {
     fill(&mut app, &["PASSWORD_FILE", "hunter2"]);
     app.press("y⏎");
     let effects = app.take_effects();
-    let [Effect::Control { ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Begin { kind: JobKind::Control(..), ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     let ticket = *ticket;
     app.wait(61_000);
     app.send(Msg::JobDone { ticket, result: Err("the runtime answered E_FAIL".into()) });

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::analysis::{CollectionMarks, CountersSnapshot, FinalizerWait, GcMark, RequestDurations};
 
 use crate::app::test_app::{TestApp, add_counter, healthy, published, sample_processes};
-use crate::app::{Column, Effect, HealthIssue, Msg, ResourceHistory, Tab, health_issues};
+use crate::app::{Column, Effect, HealthIssue, JobKind, Msg, ResourceHistory, Tab, health_issues};
 use crate::clr::{COUNTERS_PROVIDER, HOSTING_PROVIDER, HTTP_CLIENT_PROVIDER};
 use crate::diagnosis::Thresholds;
 use crate::model::{CpuConstraints, CpuLimit, CpuUse, ProcessUse, ResourceUse};
@@ -377,5 +377,5 @@ fn heap_growth_finding_opens_a_heap_walk() {
     app.press("⏎⏎");
     assert!(app.state.tab == Tab::Heap && app.state.overlay.is_some());
     app.press("y⏎");
-    assert!(matches!(app.take_effects()[..], [Effect::WalkHeap { .. }]));
+    assert!(matches!(app.take_effects()[..], [Effect::Begin { kind: JobKind::HeapWalk, .. }]));
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::app::action::{Action, Key, KeyMap};
 use crate::app::test_app::{TestApp, options, process, trace_file, walked_heap};
-use crate::app::{Effect, Msg, Options, Overlay, Reply, Tab, Ticket, WalkedHeap};
+use crate::app::{Effect, JobKind, Msg, Options, Overlay, Reply, Tab, Ticket, WalkedHeap};
 use crate::model::{FileKind, OutputName, Process, ProcessKey, RunState, TraceFile};
 
 const KEY: ProcessKey = ProcessKey { pid: 4242, started: 42_420 };
@@ -14,7 +14,7 @@ fn walk(app: &mut TestApp) -> Ticket {
     app.take_effects();
     app.press("My⏎");
     let effects = app.take_effects();
-    let [Effect::WalkHeap { key: KEY, ticket }] = effects[..] else { panic!("{effects:?}") };
+    let [Effect::Begin { key: KEY, ticket, kind: JobKind::HeapWalk }] = effects[..] else { panic!("{effects:?}") };
     ticket
 }
 
@@ -135,7 +135,7 @@ fn last_heap_walk_can_be_written_once_complete() {
     let walk = answered(&mut app, 1);
     app.press("o⌃⏎");
     let effects = app.take_effects();
-    let [Effect::WriteHeap { walk: of, destination, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Begin { kind: JobKind::HeapFile(of, destination), .. }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!((*of, destination.to_str()), (walk, Some("OrderService_4242_20261121_083021.gcdump")));
     // During another walk, the object graph of the last one is not kept.
     app.press("My⏎o");
@@ -183,7 +183,10 @@ fn unavailable_heap_walk_reports_the_reason() {
         change(&mut process);
         app.send(Msg::Processes(vec![process]));
         app.press("M");
-        assert!(app.state.overlay.is_none() && app.take_effects().iter().all(|effect| !matches!(effect, Effect::WalkHeap { .. })));
+        assert!(
+            app.state.overlay.is_none()
+                && app.take_effects().iter().all(|effect| !matches!(effect, Effect::Begin { kind: JobKind::HeapWalk, .. }))
+        );
         app.last_toast()
     };
     let aot = refusal(|process| process.native_aot = true, options());

@@ -1,5 +1,5 @@
 use crate::app::test_app::{START_UNIX_MS, TestApp, process, published, recording, sample_processes};
-use crate::app::{Effect, JobResult, Msg, Tab, Ticket};
+use crate::app::{Effect, JobKind, JobResult, Msg, Tab, Ticket};
 use crate::model::{Contact, Outcome, Phase, Process, Recording, RunState, StoppedBy, Stopper, Trouble};
 
 #[test]
@@ -30,7 +30,7 @@ fn dialog_keeps_its_process_when_the_table_is_reordered() {
     app.send(Msg::Processes(processes));
     app.press("y⏎");
     let effects = app.take_effects();
-    assert!(matches!(effects.as_slice(), [.., crate::app::Effect::Dump { key, .. }] if key.pid == 4242), "{effects:?}");
+    assert!(matches!(effects.as_slice(), [.., Effect::Begin { key, kind: JobKind::Dump(_), .. }] if key.pid == 4242), "{effects:?}");
 }
 
 #[test]
@@ -143,7 +143,6 @@ fn job_results_are_reported_in_messages() {
 
 #[test]
 fn one_or_all_suspended_processes_are_resumed() {
-    use crate::app::{Effect, JobKind};
     use crate::model::RunState;
 
     let waiting = |pid| crate::model::Process { run_state: RunState::Suspended, ..process(pid, &format!("w{pid}")) };
@@ -153,10 +152,10 @@ fn one_or_all_suspended_processes_are_resumed() {
         app.state.list.select(crate::model::ProcessKey { pid: 2, started: 20 });
         app.press(keys);
         let effects = app.take_effects();
-        let pids = |effect: &Effect| if let Effect::Resume { key, .. } = effect { Some(key.pid) } else { None };
+        let pids = |effect: &Effect| if let Effect::Begin { key, kind: JobKind::Resume, .. } = effect { Some(key.pid) } else { None };
         assert_eq!(effects.iter().filter_map(pids).collect::<Vec<_>>(), resumed, "{keys}: {effects:?}");
         for effect in effects {
-            if let Effect::Resume { ticket, .. } = effect {
+            if let Effect::Begin { ticket, kind: JobKind::Resume, .. } = effect {
                 app.send(Msg::JobDone { ticket, result: Ok(JobResult::default()) });
             }
         }
@@ -198,7 +197,9 @@ fn simulate_process_lifetimes(app: &mut TestApp, pids: std::ops::Range<u32>) {
                     let starting = Recording::starting(id, process.key, process.name.clone(), vec!["gc".to_owned()], "/x".into());
                     app.report(Recording { phase: Phase::Done(outcome), ..starting });
                 }
-                Effect::Dump { ticket, .. } => app.send(Msg::JobDone { ticket, result: Err(format!("{pid} has ended").into()) }),
+                Effect::Begin { ticket, kind: JobKind::Dump(_), .. } => {
+                    app.send(Msg::JobDone { ticket, result: Err(format!("{pid} has ended").into()) })
+                }
                 _ => done -= 1,
             }
         }

@@ -2,7 +2,7 @@
 
 use super::forms::{form, single_process, type_text};
 use crate::app::test_app::{TestApp, process, recording, sample_processes};
-use crate::app::{Effect, Field, JobResult, Msg, Overlay, ProgramRequest, StaleSockets, Ticket};
+use crate::app::{Effect, Field, JobKind, JobResult, Msg, Overlay, ProgramRequest, StaleSockets, Ticket};
 use crate::model::{PacketCounts, Phase, Process, ProducerReport, RecordingId, RunState, SafeText};
 
 #[test]
@@ -42,7 +42,7 @@ fn launched_program_is_recorded_and_its_exit_reported() {
     type_text(&mut app, "out.txt");
     app.press("⇥y");
     let effects = app.take_effects();
-    let [Effect::Launch { program, id: RecordingId(1), ticket }] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Begin { kind: JobKind::Launch(program, RecordingId(1)), ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     let ProgramRequest { words, options, output } = &**program;
     assert_eq!(words, &["/usr/bin/dotnet", "my app.dll", "--x"]);
     assert_eq!((options.profiles.as_slice(), output.to_str()), (&["gc-verbose".to_owned()][..], Some("out.txt")));
@@ -64,7 +64,7 @@ fn program_output_is_followed_until_scrolled_up() {
     type_text(&mut app, "bin/a=b");
     app.press("⇥⇥⇥y");
     let effects = app.take_effects();
-    let [Effect::Launch { program, ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Begin { kind: JobKind::Launch(program, _), ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(program.output.to_str(), Some("ab_20261121_083021.out"), "a file of its own, whatever its name is");
     let ticket = *ticket;
     let write = |app: &mut TestApp, lines: usize| {
@@ -127,7 +127,7 @@ fn diagnostic_port_is_served_and_closed() {
     assert!(form(&app).effects()[0].contains("DOTNET_DiagnosticPorts=/run/port connects"));
     app.press("⇥y");
     let effects = app.take_effects();
-    let [Effect::ServePort { path, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Begin { kind: JobKind::Port(path), ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(path.to_str(), Some("/run/port"));
     let files = vec!["DOTNET_DiagnosticPorts=/run/port".into()];
     app.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult { files, ..JobResult::default() }) });
@@ -143,7 +143,7 @@ fn diagnostic_port_is_served_and_closed() {
         assert!(effects.contains("Suspended at startup: 1.") && form(&app).focus == Field::Button(0), "{effects}");
         app.press(keys);
         let effects = app.take_effects();
-        let [.., Effect::ClosePort { resume, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
+        let [.., Effect::Begin { kind: JobKind::ClosePort(_, resume), ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
         assert_eq!(resume.iter().map(|key| key.pid).collect::<Vec<_>>(), resumed);
         app.send(Msg::JobDone { ticket: *ticket, result: Err("Job waits on".into()) });
     }
@@ -169,7 +169,7 @@ fn stale_sockets_are_removed_after_confirmation() {
     app.send(Msg::StaleSockets(StaleSockets { count: 3, folders: ["/run/app".into(), "/run/other".into()].into() }));
     app.press("y⏎");
     let effects = app.take_effects();
-    let [.., Effect::CleanUp { folders, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
+    let [.., Effect::Begin { kind: JobKind::CleanUp(folders), ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(folders.iter().map(|folder| folder.to_str().unwrap()).collect::<Vec<_>>(), ["/run/app"]);
     let files = vec!["1 socket removed".into()];
     app.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult { files, ..JobResult::default() }) });
@@ -189,7 +189,7 @@ fn perfetto_producer_is_served_and_its_status_shown() {
     type_text(&mut app, "gc-collect");
     app.press("⇥y");
     let effects = app.take_effects();
-    let [Effect::ServeProducer { targets, profiles, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
+    let [Effect::Begin { kind: JobKind::Producer { targets, profiles }, ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!((targets.join("|"), profiles.join("|")), ("Web|43".to_owned(), "gc-collect".to_owned()));
     let report = |app: &mut TestApp, report| app.send(Msg::Producer { ticket: *ticket, report });
     // The same key shows the status, which is updated live.

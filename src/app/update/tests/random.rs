@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use std::time::Duration;
 
 use crate::app::test_app::{TestApp, published, recording, sample_processes, variables, walked_heap};
-use crate::app::{AutoWatch, Clipboard, Effect, JobResult, Msg, Ticket};
+use crate::app::{AutoWatch, Clipboard, Effect, JobKind, JobResult, Msg, Ticket};
 use crate::model::{
     FileContents, FileKind, KernelTrace, Outcome, Phase, ProcessKey, Recording, RecordingId, SafeText, StoppedBy, TraceFile,
 };
@@ -103,19 +103,12 @@ proptest! {
                     effect,
                     Effect::StartTrace { .. }
                         | Effect::Watch { .. }
-                        | Effect::Dump { .. }
-                        | Effect::WalkHeap { .. }
-                        | Effect::PerfMap { .. }
-                        | Effect::Control { .. }
-                        | Effect::Launch { .. }
-                        | Effect::ServePort { .. }
-                        | Effect::ClosePort { .. }
-                        | Effect::CleanUp { .. }
-                        | Effect::ServeProducer { .. }
-                        | Effect::Resume { .. }
+                        | Effect::Begin { kind: JobKind::Dump(_) | JobKind::HeapWalk | JobKind::PerfMap(_) | JobKind::Control(..), .. }
+                        | Effect::Begin { kind: JobKind::Launch(..) | JobKind::Port(_) | JobKind::ClosePort(..) | JobKind::CleanUp(_), .. }
+                        | Effect::Begin { kind: JobKind::Producer { .. } | JobKind::Resume, .. }
                 );
                 prop_assert!(!(readonly && changes), "{effect:?}");
-                if let Effect::Dump { key, .. } | Effect::WalkHeap { key, .. } | Effect::PerfMap { key, .. } | Effect::Control { key, .. } | Effect::StartTrace { key, .. } | Effect::Watch { key, .. } = &effect {
+                if let Effect::Begin { key, kind: JobKind::Dump(_) | JobKind::HeapWalk | JobKind::PerfMap(_) | JobKind::Control(..), .. } | Effect::StartTrace { key, .. } | Effect::Watch { key, .. } = &effect {
                     let row = app.state.list.find(*key);
                     prop_assert!(row.is_some_and(|row| row.process.contact.is_attachable()), "{effect:?}");
                 }
