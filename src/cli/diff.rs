@@ -3,48 +3,14 @@
 use std::io::Write;
 use std::path::Path;
 
-use serde::Serialize;
-
 use super::analyses::note_range;
 use super::args;
 use super::exit::{Exit, Failure};
-use super::{heap_diff, print};
+use super::heap_diff;
+use super::print::{self, Value, json};
 use crate::analysis::{ComparedFigure, Section};
 use crate::model::{Amount, Change, Count, Counted, FileContents, FileKind, SafeText, Span};
 use crate::session;
-
-/// The document of the command line contract.
-#[derive(Serialize)]
-struct Document {
-    before: Recording,
-    after: Recording,
-    sections: Vec<SectionDocument>,
-}
-
-#[derive(Serialize)]
-struct Recording {
-    file: SafeText,
-    duration_ms: u64,
-    dropped_events: u64,
-    /// Whether the whole recording could be read.
-    complete: bool,
-}
-
-#[derive(Serialize)]
-struct SectionDocument {
-    subject: &'static str,
-    figures: Vec<FigureDocument>,
-}
-
-/// A value is null if the recording does not contain it.
-#[derive(Serialize)]
-struct FigureDocument {
-    name: SafeText,
-    unit: &'static str,
-    before: Option<f64>,
-    after: Option<f64>,
-    change: Option<f64>,
-}
 
 pub(super) fn run(arguments: &args::Diff) -> Result<Exit, Failure> {
     let (first, second) = (&arguments.before, arguments.after.as_ref().unwrap_or(&arguments.before));
@@ -59,11 +25,8 @@ pub(super) fn run(arguments: &args::Diff) -> Result<Exit, Failure> {
     let (before, after) = (read(first, arguments.before_range)?, read(second, arguments.after_range)?);
     let sections = before.analysis.compare(&after.analysis);
     if arguments.output.json {
-        print::json(&Document {
-            before: recording(first, &before),
-            after: recording(second, &after),
-            sections: sections.iter().map(|section| document(section, arguments.count)).collect(),
-        })?;
+        let sections: Vec<Value> = sections.iter().map(|section| document(section, arguments.count)).collect();
+        print::json(&json!({ "before": recording(first, &before), "after": recording(second, &after), "sections": sections }))?;
     } else {
         print::text(|out| {
             for (title, path, contents) in [("before", first, &before), ("after", second, &after)] {
@@ -97,24 +60,24 @@ pub(super) fn read(path: &Path, span: Option<Span>) -> Result<FileContents, Fail
     read.ok_or_else(|| Failure::failed(anyhow::anyhow!("{}: reading was stopped", path.display())))
 }
 
-fn recording(path: &Path, contents: &FileContents) -> Recording {
-    Recording {
-        file: SafeText::from_path(path),
-        duration_ms: contents.duration.as_millis().try_into().unwrap_or(u64::MAX),
-        dropped_events: contents.analysis.snapshot.totals.dropped,
-        complete: contents.complete,
-    }
+fn recording(path: &Path, contents: &FileContents) -> Value {
+    json!({
+        "file": SafeText::from_path(path),
+        "duration_ms": u64::try_from(contents.duration.as_millis()).unwrap_or(u64::MAX),
+        "dropped_events": contents.analysis.snapshot.totals.dropped,
+        // Whether the whole recording could be read.
+        "complete": contents.complete,
+    })
 }
 
-fn document(section: &Section, most: usize) -> SectionDocument {
-    let figure = |figure: &ComparedFigure| FigureDocument {
-        name: SafeText::new(&figure.name),
-        unit: figure.unit.name(),
-        before: figure.before,
-        after: figure.after,
-        change: figure.change(),
+fn document(section: &Section, most: usize) -> Value {
+    // A value is null if the recording does not contain it.
+    let figure = |figure: &ComparedFigure| {
+        let ComparedFigure { name, unit, before, after } = figure;
+        json!({ "name": SafeText::new(name), "unit": unit.name(), "before": before, "after": after, "change": figure.change() })
     };
-    SectionDocument { subject: section.subject.name(), figures: section.figures.iter().take(most).map(figure).collect() }
+    let figures: Vec<Value> = section.figures.iter().take(most).map(figure).collect();
+    json!({ "subject": section.subject.name(), "figures": figures })
 }
 
 fn write_section(out: &mut dyn Write, section: &Section, most: usize) -> std::io::Result<()> {

@@ -3,42 +3,29 @@
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 
-use serde::Serialize;
-
 use super::exit::{Exit, Failure};
 use super::host::Host;
-use super::print;
+use super::print::{self, json};
 use super::ps::ANSWER_TIMEOUT;
 use super::terminal::TerminalKind;
-use crate::model::{Check, Contact, Counted, Grade, SafeText};
+use crate::model::{Check, Contact, Counted, Grade};
 use crate::net::machine_checks;
 use crate::session::service_state;
 use crate::tui::clipboard_destination;
 
-/// A row of the document of `--json`.
-#[derive(Serialize)]
-struct CheckDocument {
-    subject: &'static str,
-    state: &'static str,
-    finding: SafeText,
-    advice: Option<&'static str>,
-}
-
-pub(super) async fn run(host: &Host, json: bool) -> Result<Exit, Failure> {
+pub(super) async fn run(host: &Host, is_json: bool) -> Result<Exit, Failure> {
     let mut checks = machine_checks(&host.sources);
     checks.extend(processes(host).await?);
     checks.push(perfetto().await);
     checks.extend([terminal(), locale(), clipboard()]);
-    if json {
-        let document = |check: Check| CheckDocument {
-            subject: check.subject,
-            state: match check.grade {
+    if is_json {
+        let document = |Check { subject, grade, finding, advice }: Check| {
+            let state = match grade {
                 Grade::Good => "ok",
                 Grade::Optional => "optional",
                 Grade::Bad => "bad",
-            },
-            finding: check.finding,
-            advice: check.advice,
+            };
+            json!({ "subject": subject, "state": state, "finding": finding, "advice": advice })
         };
         print::json_list("checks", checks.into_iter().map(document))?;
         return Ok(Exit::Done);

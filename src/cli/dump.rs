@@ -2,27 +2,14 @@
 
 use std::path::Path;
 
-use serde::Serialize;
-
 use super::exit::{Exit, Failure};
 use super::host::Host;
+use super::print::{self, json};
 use super::target::{check_supported, connect, display_name, exchange_error, exit_code, target_path};
-use super::{args, print, when};
+use super::{args, when};
 use crate::ipc::{CommandCode, DumpFlags, DumpRequest, PerfMapKind};
 use crate::model::{Bytes, Process, Usage, check_file_name, default_dump_path, reachable_path};
 use crate::session::{self, DumpError, DumpNotice};
-
-#[derive(Serialize)]
-struct DumpDocument {
-    path: String,
-    path_seen_here: String,
-    bytes: Option<u64>,
-    /// As seen here; null if none was requested or written.
-    crash_report: Option<String>,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    duration_ms: u64,
-}
 
 pub(super) async fn dump(host: &Host, arguments: &args::Dump) -> Result<Exit, Failure> {
     if let Some(path) = &arguments.output_path {
@@ -59,14 +46,15 @@ pub(super) async fn dump(host: &Host, arguments: &args::Dump) -> Result<Exit, Fa
     let dumped = dumped.map_err(failure)?;
     let crash_report = dumped.crash_report.as_ref().map(|report| report.to_string_lossy().into_owned());
     if arguments.output.json {
-        print::json(&DumpDocument {
-            path: dumped.path.to_string_lossy().into_owned(),
-            path_seen_here: dumped.reachable_path.to_string_lossy().into_owned(),
-            bytes: dumped.bytes,
-            crash_report,
-            kind: request.kind.name(),
-            duration_ms: dumped.took.as_millis() as u64,
-        })?;
+        print::json(&json!({
+            "path": dumped.path.to_string_lossy(),
+            "path_seen_here": dumped.reachable_path.to_string_lossy(),
+            "bytes": dumped.bytes,
+            // As seen here; null if none was requested or written.
+            "crash_report": crash_report,
+            "type": request.kind.name(),
+            "duration_ms": dumped.took.as_millis() as u64,
+        }))?;
     } else {
         let size = dumped.bytes.map_or("unknown size".to_owned(), |bytes| Bytes(bytes).to_string());
         print::message(format_args!("{size}, written in {:.1} s", dumped.took.as_secs_f64()));
@@ -103,22 +91,15 @@ async fn usage_now(host: &Host, process: &Process) -> Option<Usage> {
     (now.key == process.key).then_some(now.usage)
 }
 
-#[derive(Serialize)]
-struct PerfMapDocument {
-    enabled: bool,
-    kind: &'static str,
-    files: Vec<String>,
-}
-
-pub(super) async fn perf_map(host: &Host, target: &str, switch: args::Switch, kind: PerfMapKind, json: bool) -> Result<Exit, Failure> {
+pub(super) async fn perf_map(host: &Host, target: &str, switch: args::Switch, kind: PerfMapKind, is_json: bool) -> Result<Exit, Failure> {
     let (mut process, client) = connect(host, target).await?;
     check_supported(&process, CommandCode::EnablePerfMap)?;
     host.start_program(&mut process, &client).await?;
     let enabled = switch == args::Switch::On;
     let files = session::perf_map(&client, &process, enabled.then_some(kind)).await.map_err(exchange_error)?;
     let files: Vec<String> = files.iter().map(|file| file.to_string_lossy().into_owned()).collect();
-    if json {
-        print::json(&PerfMapDocument { enabled, kind: kind.name(), files })?;
+    if is_json {
+        print::json(&json!({ "enabled": enabled, "kind": kind.name(), "files": files }))?;
         return Ok(Exit::Done);
     }
     print::message(format_args!("perf maps of {} are {}", display_name(&process), if enabled { "on" } else { "off" }));

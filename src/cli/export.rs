@@ -3,44 +3,15 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-
 use super::args;
 use super::exit::{Exit, Failure};
 use super::interrupt::{self, interruptible};
-use super::{print, runtime};
+use super::print::{self, Value, json};
+use super::runtime;
 use crate::export::{Finished, JoinCounts, Options, Part};
 use crate::model::{Nanoseconds, SafeText, TraceFormat, check_file_name, export_stem};
 use crate::net::interrupts::Interrupts;
 use crate::session::{Destination, ExportError, Exported, export};
-
-#[derive(Serialize)]
-struct Document {
-    /// The files that were read. Files with CPU samples beside recordings are included, or replace these in formats that contain only samples.
-    files: Vec<SafeText>,
-    output: SafeText,
-    bytes: u64,
-    /// Whether no recording, and no file with CPU samples, is truncated.
-    complete: bool,
-    /// Number of samples, slices, events and values of counters written: 0 if the selected part has none.
-    records: u64,
-    /// Number of events written, for the nettrace format.
-    #[serde(flatten)]
-    joined: Option<Counts>,
-}
-
-#[derive(Serialize)]
-struct Counts {
-    events: u64,
-    cpu_samples: u64,
-    lost_events: u64,
-}
-
-impl Counts {
-    fn of(JoinCounts { events, samples, lost, .. }: JoinCounts) -> Self {
-        Self { events, cpu_samples: samples, lost_events: lost }
-    }
-}
 
 pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
     let format = arguments.format;
@@ -99,24 +70,31 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
     missing(&exported, arguments).iter().for_each(print::message);
     let Destination::File(path) = destination else { return Ok(Exit::Done) };
     if arguments.output.json {
-        print::json(&Document {
-            files: exported
-                .iter()
-                .flat_map(|exported| std::iter::once(&exported.path).chain(&exported.samples))
-                .map(|path| SafeText::from_path(path))
-                .collect(),
-            output: SafeText::from_path(&path),
-            bytes: path.metadata().map_or(0, |facts| facts.len()),
-            complete: exported
-                .iter()
-                .all(|exported| exported.pass.ending.is_complete() && !exported.joined().is_some_and(|joined| joined.samples_cut)),
-            records: records(&exported, format),
-            joined: exported.iter().find_map(Exported::joined).map(Counts::of),
-        })?;
+        print::json(&document(&exported, &path, format))?;
     } else {
         print::text(|out| writeln!(out, "{}", path.display()))?;
     }
     Ok(Exit::Done)
+}
+
+fn document(exported: &[Exported], output: &Path, format: TraceFormat) -> Value {
+    let files = exported.iter().flat_map(|exported| std::iter::once(&exported.path).chain(&exported.samples));
+    let is_whole = |exported: &Exported| exported.pass.ending.is_complete() && !exported.joined().is_some_and(|joined| joined.samples_cut);
+    let mut document = json!({
+        // The files that were read. Files with CPU samples beside recordings are included, or replace these in formats that contain only samples.
+        "files": files.map(|path| SafeText::from_path(path)).collect::<Vec<_>>(),
+        "output": SafeText::from_path(output),
+        "bytes": output.metadata().map_or(0, |facts| facts.len()),
+        // Whether no recording, and no file with CPU samples, is truncated.
+        "complete": exported.iter().all(is_whole),
+        // Number of samples, slices, events and values of counters written: 0 if the selected part has none.
+        "records": records(exported, format),
+    });
+    // For the nettrace format.
+    if let Some(JoinCounts { events, samples, lost, .. }) = exported.iter().find_map(Exported::joined) {
+        (document["events"], document["cpu_samples"], document["lost_events"]) = (events.into(), samples.into(), lost.into());
+    }
+    document
 }
 
 /// Returns the number of samples and events that were written.

@@ -1,98 +1,85 @@
 //! `perfetto`: the state of Perfetto's tracing service, and .NET processes as one of its data sources.
 
+use std::io::Write;
 use std::time::Duration;
 
-use serde::Serialize;
 use tokio::sync::watch;
 
 use super::args::perfetto::ServePerfetto;
 use super::args::{Events, Selection};
 use super::exit::{Exit, Failure};
 use super::host::Host;
-use super::{interrupt, print};
+use super::interrupt;
+use super::print::{self, Value, json};
 use crate::model::{ProducerReport, SafeText};
-use crate::perfetto::consumer::ServiceState;
+use crate::perfetto::consumer::{ProducerState, ServiceState, SessionState};
 use crate::session::{ServeOptions, Settings, serve, service_state};
 
-#[derive(Serialize)]
-struct ServiceDocument {
-    socket: String,
-    version: SafeText,
-    producers: Vec<ProducerDocument>,
-    sessions: Vec<SessionDocument>,
-}
-
-#[derive(Serialize)]
-struct ProducerDocument {
-    id: u32,
-    name: SafeText,
-    pid: Option<u32>,
-    uid: u32,
-    version: SafeText,
-    data_sources: Vec<SafeText>,
-}
-
-#[derive(Serialize)]
-struct SessionDocument {
-    id: u64,
-    name: SafeText,
-    uid: u32,
-    state: SafeText,
-    buffer_kb: u64,
-    duration_ms: Option<u64>,
-    data_sources: u32,
-}
-
 /// Shows the service: its producers with their data sources, and its sessions.
-pub(super) async fn show_service(json: bool) -> Result<Exit, Failure> {
+pub(super) async fn show_service(is_json: bool) -> Result<Exit, Failure> {
     let (socket, state) = service_state(None).await.map_err(|error| Failure::new(Exit::of_error(error.is_denied()), error))?;
-    print::document(json, &document(socket.to_string(), state), |out, document| {
-        writeln!(out, "{} at {}", document.version, document.socket)?;
-        for ProducerDocument { id, name, pid, uid, version, data_sources } in &document.producers {
-            let process = pid.map_or("a process on another machine".to_owned(), |pid| format!("process {pid}"));
-            writeln!(out, "producer {id}: {name}, {process} of user {uid}, {version}")?;
-            data_sources.iter().try_for_each(|source| writeln!(out, "  {source}"))?;
-        }
-        if document.sessions.is_empty() {
-            writeln!(out, "no sessions")?;
-        }
-        for SessionDocument { id, name, uid, state, buffer_kb, duration_ms, data_sources } in &document.sessions {
-            let name = if name.is_empty() { String::new() } else { format!(" {name}") };
-            let until =
-                duration_ms.map_or(String::new(), |time| format!(", for {}", humantime::format_duration(Duration::from_millis(time))));
-            writeln!(out, "session {id}{name}: {state}, of user {uid}, data sources: {data_sources}, {buffer_kb} KB{until}")?;
-        }
-        if !document.sessions.is_empty() {
-            // The service state contains no buffer statistics, and GetTraceStats only covers the consumer's own session.
-            writeln!(out, "lost data: the service reports it only to the consumer that started a session, and in the trace")?;
-        }
-        Ok(())
-    })?;
+    let socket = socket.to_string();
+    if is_json {
+        print::json(&document(&socket, &state))?;
+    } else {
+        print::text(|out| write_text(out, &socket, &state))?;
+    }
     Ok(Exit::Done)
 }
 
-/// Converts the state of the service. Its texts are untrusted.
-fn document(socket: String, state: ServiceState) -> ServiceDocument {
-    let ServiceState { version, producers, data_sources, sessions } = state;
-    let sources = |producer: u32| data_sources.iter().filter(|(_, of)| *of == producer).map(|(name, _)| SafeText::new(name)).collect();
-    let producers = producers.iter().map(|producer| ProducerDocument {
-        id: producer.id,
-        name: SafeText::new(&producer.name),
-        pid: (producer.pid != 0).then_some(producer.pid),
-        uid: producer.uid,
-        version: SafeText::new(&producer.version),
-        data_sources: sources(producer.id),
-    });
-    let sessions = sessions.iter().map(|session| SessionDocument {
-        id: session.id,
-        name: SafeText::new(&session.name),
-        uid: session.uid,
-        state: SafeText::new(&session.state),
-        buffer_kb: session.buffer_kb,
-        duration_ms: (session.duration_ms != 0).then_some(session.duration_ms),
-        data_sources: session.data_sources,
-    });
-    ServiceDocument { socket, version: SafeText::new(&version), producers: producers.collect(), sessions: sessions.collect() }
+fn data_sources(state: &ServiceState, producer: u32) -> Vec<SafeText> {
+    state.data_sources.iter().filter(|(_, of)| *of == producer).map(|(name, _)| SafeText::new(name)).collect()
+}
+
+fn document(socket: &str, state: &ServiceState) -> Value {
+    let producer = |ProducerState { id, name, pid, uid, version }: &ProducerState| {
+        json!({
+            "id": id,
+            "name": SafeText::new(name),
+            "pid": Some(pid).filter(|pid| **pid != 0),
+            "uid": uid,
+            "version": SafeText::new(version),
+            "data_sources": data_sources(state, *id),
+        })
+    };
+    let session = |session: &SessionState| {
+        json!({
+            "id": session.id,
+            "name": SafeText::new(&session.name),
+            "uid": session.uid,
+            "state": SafeText::new(&session.state),
+            "buffer_kb": session.buffer_kb,
+            "duration_ms": Some(session.duration_ms).filter(|time| *time != 0),
+            "data_sources": session.data_sources,
+        })
+    };
+    let producers: Vec<Value> = state.producers.iter().map(producer).collect();
+    let sessions: Vec<Value> = state.sessions.iter().map(session).collect();
+    json!({ "socket": socket, "version": SafeText::new(&state.version), "producers": producers, "sessions": sessions })
+}
+
+fn write_text(out: &mut dyn Write, socket: &str, state: &ServiceState) -> std::io::Result<()> {
+    writeln!(out, "{} at {socket}", SafeText::new(&state.version))?;
+    for ProducerState { id, name, pid, uid, version } in &state.producers {
+        let (name, version) = (SafeText::new(name), SafeText::new(version));
+        let process = if *pid == 0 { "a process on another machine".to_owned() } else { format!("process {pid}") };
+        writeln!(out, "producer {id}: {name}, {process} of user {uid}, {version}")?;
+        data_sources(state, *id).iter().try_for_each(|source| writeln!(out, "  {source}"))?;
+    }
+    if state.sessions.is_empty() {
+        return writeln!(out, "no sessions");
+    }
+    for SessionState { id, name, uid, state, buffer_kb, duration_ms, data_sources } in &state.sessions {
+        let name = if name.is_empty() { String::new() } else { format!(" {}", SafeText::new(name)) };
+        let until = match duration_ms {
+            0 => String::new(),
+            time => format!(", for {}", humantime::format_duration(Duration::from_millis(*time))),
+        };
+        let state = SafeText::new(state);
+        writeln!(out, "session {id}{name}: {state}, of user {uid}, data sources: {data_sources}, {buffer_kb} KB{until}")?;
+    }
+    // The service state contains no buffer statistics, and GetTraceStats only covers the consumer's own session.
+    writeln!(out, "lost data: the service reports it only to the consumer that started a session, and in the trace")
 }
 
 /// Serves until Ctrl-C, or for the given duration.

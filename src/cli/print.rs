@@ -16,6 +16,9 @@ use crate::analysis::MethodTime;
 use crate::model::{SafeText, Stopwatch, escape_json, safe};
 use crate::tui::write_stderr;
 
+/// For documents, which are written here.
+pub(super) use serde_json::{Value, json};
+
 pub(super) use crate::tui::message;
 
 /// Version of the JSON documents: incremented when a field is removed or changes its meaning.

@@ -1,43 +1,32 @@
 //! `profiles`: the built-in trace profiles and what each enables.
 
-use serde::Serialize;
-
 use super::exit::{Exit, Failure};
-use super::print;
+use super::print::{self, json};
 use crate::clr::{Profile, format_provider, profiles};
 
-#[derive(Serialize)]
-struct Row {
-    name: &'static str,
-    question: &'static str,
-    about: &'static str,
-    cost: &'static str,
-    warning: Option<&'static str>,
-    providers: Vec<String>,
-}
-
-pub(super) fn run(json: bool) -> Result<Exit, Failure> {
-    let row = |profile: &'static Profile| Row {
-        name: &profile.name,
-        question: &profile.question,
-        about: &profile.about,
-        cost: &profile.cost,
-        warning: profile.warning.as_deref(),
-        providers: profile.providers.iter().map(format_provider).collect(),
-    };
-    let rows = profiles().iter().map(row);
-    if json {
-        print::json_list("profiles", rows)?;
+pub(super) fn run(is_json: bool) -> Result<Exit, Failure> {
+    if is_json {
+        let document = |profile: &Profile| {
+            json!({
+                "name": profile.name,
+                "question": profile.question,
+                "about": profile.about,
+                "cost": profile.cost,
+                "warning": profile.warning,
+                "providers": profile.providers.iter().map(format_provider).collect::<Vec<_>>(),
+            })
+        };
+        print::json_list("profiles", profiles().iter().map(document))?;
         return Ok(Exit::Done);
     }
     print::text(|out| {
-        for Row { name, question, about, cost, warning, providers } in rows {
+        for Profile { name, question, about, cost, warning, providers, .. } in profiles() {
             writeln!(out, "{name}: {question}\n    {about}\n    Overhead: {cost}.")?;
             if let Some(warning) = warning {
                 writeln!(out, "    Privacy: {warning}")?;
             }
             for provider in providers {
-                writeln!(out, "    {provider}")?;
+                writeln!(out, "    {}", format_provider(provider))?;
             }
         }
         Ok(())

@@ -3,12 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Serialize;
-
 use super::config::Settings;
 use super::exit::{Exit, Failure};
 use super::interrupt::interrupted;
-use super::print;
+use super::print::{self, Value, json};
 use super::target::{exchange_error, start_error};
 use super::{args, export};
 use crate::model::{
@@ -22,50 +20,6 @@ use crate::session::{Plan, Recorder};
 
 /// Interval at which the progress line on stderr is rewritten.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
-
-/// The document of the command line contract.
-#[derive(Serialize)]
-struct Document {
-    file: Option<String>,
-    bytes: u64,
-    duration_ms: u64,
-    events: u64,
-    dropped: u64,
-    complete: bool,
-    session_id: String,
-    stopped_by: &'static str,
-    /// Requested features that the runtime does not support, and the result of a stop condition.
-    notes: Vec<String>,
-    /// With `--kernel`: whether the file contains the kernel's events, and the reason if not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kernel: Option<KernelDocument>,
-    /// With profile `cpu` or `slow`: number of kernel samples in the file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cpu_samples: Option<u64>,
-    /// Also with `--separate`: the file of the kernel samples.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cpu_file: Option<String>,
-    /// With `--export`: the converted file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exported: Option<String>,
-}
-
-#[derive(Serialize)]
-struct KernelDocument {
-    recorded: bool,
-    missing: Option<String>,
-}
-
-impl KernelDocument {
-    fn new(scheduling: &Scheduling) -> Self {
-        let missing = match scheduling {
-            Scheduling::Missing(why) => Some(why.to_string()),
-            Scheduling::Ended { .. } => Some(scheduling.to_string()),
-            Scheduling::Waiting | Scheduling::Recording => None,
-        };
-        Self { recorded: matches!(scheduling, Scheduling::Recording | Scheduling::Ended { .. }), missing }
-    }
-}
 
 /// A recording from the command line: its options, and the output of the result.
 pub(super) struct RecordCommand {
@@ -308,21 +262,30 @@ fn report(recording: &Recording, exported: Option<PathBuf>, session_id: String, 
     let (file, exported) = (outcome.file.as_ref().map(shown), exported.as_ref().map(shown));
     let cpu_file = recording.cpu_file.as_ref().map(shown);
     if json {
-        return print::json(&Document {
-            file,
-            bytes: recording.bytes,
-            duration_ms: recording.elapsed.as_millis() as u64,
-            events: recording.events,
-            dropped: recording.dropped,
-            complete: outcome.complete,
-            session_id,
-            stopped_by: outcome.stopped_by.word(),
-            notes: recording.notes.clone(),
-            kernel: recording.scheduling.as_ref().map(KernelDocument::new),
-            cpu_samples: recording.cpu_samples,
-            cpu_file,
-            exported,
+        let mut document = json!({
+            "file": file,
+            "bytes": recording.bytes,
+            "duration_ms": recording.elapsed.as_millis() as u64,
+            "events": recording.events,
+            "dropped": recording.dropped,
+            "complete": outcome.complete,
+            "session_id": session_id,
+            "stopped_by": outcome.stopped_by.word(),
+            // Requested features that the runtime does not support, and the result of a stop condition.
+            "notes": recording.notes,
         });
+        let optional = [
+            // With `--kernel`: whether the file contains the kernel's events, and the reason if not.
+            ("kernel", recording.scheduling.as_ref().map(kernel)),
+            // With profile `cpu` or `slow`: number of kernel samples in the file.
+            ("cpu_samples", recording.cpu_samples.map(Value::from)),
+            // Also with `--separate`: the file of the kernel samples.
+            ("cpu_file", cpu_file.map(Value::from)),
+            // With `--export`: the converted file.
+            ("exported", exported.map(Value::from)),
+        ];
+        optional.into_iter().for_each(|(name, value)| value.into_iter().for_each(|value| document[name] = value));
+        return print::json(&document);
     }
     let whole = if outcome.complete { "complete" } else { "NOT complete" };
     let (elapsed, bytes, events) = (Stopwatch(recording.elapsed), Bytes(recording.bytes), Counted(recording.events, "event"));
@@ -346,6 +309,15 @@ fn report(recording: &Recording, exported: Option<PathBuf>, session_id: String, 
             Ok(())
         }
     }
+}
+
+fn kernel(scheduling: &Scheduling) -> Value {
+    let missing = match scheduling {
+        Scheduling::Missing(why) => Some(why.to_string()),
+        Scheduling::Ended { .. } => Some(scheduling.to_string()),
+        Scheduling::Waiting | Scheduling::Recording => None,
+    };
+    json!({ "recorded": matches!(scheduling, Scheduling::Recording | Scheduling::Ended { .. }), "missing": missing })
 }
 
 #[cfg(test)]

@@ -2,71 +2,14 @@
 
 use std::io::Write;
 
-use serde::Serialize;
-
 use super::args;
 use super::exit::{Exit, Failure};
-use super::print;
+use super::print::{self, Value, json};
 use crate::analysis::{EventCount, PartThroughput, ProblemCount, Throughput};
 use crate::model::{Bytes, Count, Counted, SafeText};
 use crate::nettrace::ThreadId;
 use crate::session::{Pass, RecordedFile};
 use crate::sorting::CompactSort;
-
-/// The document of the command line contract.
-#[derive(Serialize)]
-struct Stats {
-    format_version: u32,
-    /// Whether the stream ends regularly and lost nothing.
-    complete: bool,
-    #[serde(skip)]
-    cut_off: bool,
-    pointer_size: u8,
-    process_id: u32,
-    /// `None` if the runtime does not report it.
-    processors: Option<u32>,
-    start_utc: Option<String>,
-    duration_ms: u64,
-    bytes: u64,
-    events: u64,
-    dropped: u64,
-    stacks: u64,
-    threads: u64,
-    /// Empty if the stream does not contain thread names.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    thread_names: Vec<ThreadName>,
-    sequence_points: u64,
-    /// Problems in parts of the stream, by position.
-    problems: Vec<ProblemStats>,
-    counts: Vec<EventStats>,
-}
-
-#[derive(Serialize)]
-struct ProblemStats {
-    kind: &'static str,
-    text: String,
-    count: u64,
-    /// Offset of the first occurrence from the start of the stream, in bytes.
-    first_byte: u64,
-}
-
-#[derive(Serialize)]
-struct ThreadName {
-    /// `None` for a thread of the stream's only process.
-    process_id: Option<u32>,
-    /// Thread id within its process.
-    id: u64,
-    name: SafeText,
-}
-
-#[derive(Serialize)]
-struct EventStats {
-    provider: SafeText,
-    id: u32,
-    name: SafeText,
-    count: u64,
-    bytes: u64,
-}
 
 pub(super) fn run(arguments: &args::Stats) -> Result<Exit, Failure> {
     let args::Stats { file, range, output } = arguments;
@@ -83,87 +26,92 @@ pub(super) fn run(arguments: &args::Stats) -> Result<Exit, Failure> {
             (all, pass)
         }
     };
-    print::document(output.json, &stats(&tally, &pass), write_text)?;
+    if output.json {
+        print::json(&document(&tally, &pass))?;
+    } else {
+        print::text(|out| write_text(out, &tally, &pass))?;
+    }
     if let Some(trouble) = pass.trouble() {
         print::message(format_args!("{}: {trouble}", file.display()));
     }
     Ok(Exit::Done)
 }
 
-fn stats(tally: &Throughput, pass: &Pass) -> Stats {
+fn document(tally: &Throughput, pass: &Pass) -> Value {
     let (header, totals) = (pass.header, tally.snapshot());
-    let count = |count: EventCount| EventStats {
-        provider: SafeText::new(&count.provider),
-        id: count.event_id,
-        name: SafeText::new(&count.name),
-        count: count.count,
-        bytes: count.bytes,
-    };
-    let problem = |problem: ProblemCount| ProblemStats {
-        kind: problem.kind.name(),
-        text: problem.kind.to_string(),
-        count: problem.count,
-        first_byte: problem.first,
-    };
-    let thread_name = |(thread, name): (ThreadId, String)| ThreadName {
-        process_id: (thread.process > 0).then_some(thread.process),
-        id: thread.thread,
-        name: SafeText::new(&name),
-    };
-    Stats {
-        format_version: header.format_version,
-        complete: pass.ending.is_complete() && !tally.loses_content(),
-        cut_off: !pass.ending.is_complete(),
-        pointer_size: header.pointer_size,
-        process_id: header.process_id,
-        processors: (header.processors > 0).then_some(header.processors),
-        start_utc: header.sync_utc.map(|time| time.to_string()),
-        duration_ms: totals.duration_ns / 1_000_000,
-        bytes: pass.bytes,
-        events: totals.events,
-        dropped: totals.dropped,
-        stacks: totals.stacks,
-        threads: totals.threads,
-        thread_names: tally.thread_names().into_iter().map(thread_name).collect(),
-        sequence_points: totals.sequence_points,
-        problems: tally.problems().into_iter().map(problem).collect(),
-        counts: tally.counts().into_iter().map(count).collect(),
+    let count = |EventCount { provider, event_id, name, count, bytes, .. }: EventCount| json!({ "provider": SafeText::new(&provider), "id": event_id, "name": SafeText::new(&name), "count": count, "bytes": bytes });
+    // The first occurrence is an offset from the start of the stream, in bytes.
+    let problem = |ProblemCount { kind, count, first }: ProblemCount| json!({ "kind": kind.name(), "text": kind.to_string(), "count": count, "first_byte": first });
+    let mut document = json!({
+        "format_version": header.format_version,
+        // Whether the stream ends regularly and lost nothing.
+        "complete": pass.ending.is_complete() && !tally.loses_content(),
+        "pointer_size": header.pointer_size,
+        "process_id": header.process_id,
+        // Null if the runtime does not report it.
+        "processors": (header.processors > 0).then_some(header.processors),
+        "start_utc": header.sync_utc.map(|time| time.to_string()),
+        "duration_ms": totals.duration_ns / 1_000_000,
+        "bytes": pass.bytes,
+        "events": totals.events,
+        "dropped": totals.dropped,
+        "stacks": totals.stacks,
+        "threads": totals.threads,
+        "sequence_points": totals.sequence_points,
+        // Problems in parts of the stream, by position.
+        "problems": tally.problems().into_iter().map(problem).collect::<Vec<_>>(),
+        "counts": tally.counts().into_iter().map(count).collect::<Vec<_>>(),
+    });
+    let names: Vec<_> = thread_names(tally).map(|(process, id, name)| json!({ "process_id": process, "id": id, "name": name })).collect();
+    if !names.is_empty() {
+        document["thread_names"] = names.into();
     }
+    document
 }
 
-fn write_text(out: &mut dyn Write, stats: &Stats) -> std::io::Result<()> {
-    let whole = match stats {
-        Stats { cut_off: true, .. } => "CUT OFF",
-        Stats { complete: false, .. } => "INCOMPLETE",
-        _ => "complete",
+/// Returns the names of threads that the stream contains: process, unless it is the stream's only one, thread ID within it, and name.
+fn thread_names(tally: &Throughput) -> impl Iterator<Item = (Option<u32>, u64, SafeText)> {
+    let process = |thread: ThreadId| (thread.process > 0).then_some(thread.process);
+    tally.thread_names().into_iter().map(move |(thread, name)| (process(thread), thread.thread, SafeText::new(&name)))
+}
+
+fn write_text(out: &mut dyn Write, tally: &Throughput, pass: &Pass) -> std::io::Result<()> {
+    let (header, totals) = (pass.header, tally.snapshot());
+    let whole = match (pass.ending.is_complete(), tally.loses_content()) {
+        (false, _) => "CUT OFF",
+        (true, true) => "INCOMPLETE",
+        (true, false) => "complete",
     };
-    // A recording of the whole machine has no process.
-    let process = if stats.process_id == 0 { String::new() } else { format!(" · process {}", stats.process_id) };
-    writeln!(out, "nettrace {} · {whole} · {}{process}", stats.format_version, Bytes(stats.bytes))?;
-    if let Some(start) = &stats.start_utc {
-        let processors = stats.processors.map(|count| format!(", {:#}", Counted(count.into(), "processor"))).unwrap_or_default();
-        writeln!(out, "started {start}, {:.3} s of events{processors}", stats.duration_ms as f64 / 1e3)?;
+    let process = if header.process_id == 0 { String::new() } else { format!(" · process {}", header.process_id) };
+    writeln!(out, "nettrace {} · {whole} · {}{process}", header.format_version, Bytes(pass.bytes))?;
+    if let Some(start) = header.sync_utc {
+        let processors = match header.processors {
+            0 => String::new(),
+            count => format!(", {:#}", Counted(count.into(), "processor")),
+        };
+        writeln!(out, "started {start}, {:.3} s of events{processors}", (totals.duration_ns / 1_000_000) as f64 / 1e3)?;
     }
     let [events, stacks, threads, points] = [
-        Counted(stats.events, "event"),
-        Counted(stats.stacks, "stack"),
-        Counted(stats.threads, "thread"),
-        Counted(stats.sequence_points, "sequence point"),
+        Counted(totals.events, "event"),
+        Counted(totals.stacks, "stack"),
+        Counted(totals.threads, "thread"),
+        Counted(totals.sequence_points, "sequence point"),
     ];
-    writeln!(out, "{events:#}, {} dropped, {stacks:#}, {threads:#}, {points:#}", stats.dropped)?;
-    for ThreadName { process_id, id, name } in &stats.thread_names {
-        let process = process_id.map(|process| format!("{process}/")).unwrap_or_default();
+    writeln!(out, "{events:#}, {} dropped, {stacks:#}, {threads:#}, {points:#}", totals.dropped)?;
+    for (process, id, name) in thread_names(tally) {
+        let process = process.map(|process| format!("{process}/")).unwrap_or_default();
         writeln!(out, "thread {process}{id}: {name}")?;
     }
-    for ProblemStats { text, count, first_byte, .. } in &stats.problems {
-        writeln!(out, "problem: {text}: {count}, first at byte {first_byte}")?;
+    for ProblemCount { kind, count, first } in tally.problems() {
+        writeln!(out, "problem: {kind}: {count}, first at byte {first}")?;
     }
     writeln!(out)?;
     writeln!(out, "{:>10} {:>9}  {:>5}  EVENT", "COUNT", "BYTES", "ID")?;
-    let mut counts: Vec<_> = stats.counts.iter().collect();
+    let mut counts = tally.counts();
     counts.compact_sort_by_key(|count| std::cmp::Reverse(count.count));
-    for EventStats { provider, id, name, count, bytes } in counts {
-        writeln!(out, "{:>10} {:>9}  {id:>5}  {provider}/{}", Count(*count), Bytes(*bytes), if name.is_empty() { "-" } else { name })?;
+    for EventCount { provider, event_id, name, count, bytes, .. } in counts {
+        let (provider, name) = (SafeText::new(&provider), SafeText::new(if name.is_empty() { "-" } else { &name }));
+        writeln!(out, "{:>10} {:>9}  {event_id:>5}  {provider}/{name}", Count(count), Bytes(bytes))?;
     }
     Ok(())
 }

@@ -2,27 +2,16 @@
 
 use std::time::Instant;
 
-use serde::Serialize;
-
 use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::interrupt::{self, interrupted};
-use super::print;
+use super::print::{self, json};
 use super::record::trace_options;
 use super::target::{connect, display_name, exchange_error, start_error};
 use crate::model::{StoppedBy, TraceOptions};
 use crate::net::user_events::Kernel;
 use crate::session::{KernelSession, user_events_data};
-
-/// The document printed with `--json`.
-#[derive(Serialize)]
-struct Document {
-    session_id: String,
-    tracepoints: Vec<String>,
-    duration_ms: u64,
-    stopped_by: &'static str,
-}
 
 pub(super) async fn run(host: &Host, arguments: &args::Trace) -> Result<Exit, Failure> {
     let options = TraceOptions { tracepoints: arguments.user_events.clone(), ..trace_options(&arguments.record) };
@@ -49,8 +38,12 @@ pub(super) async fn run(host: &Host, arguments: &args::Trace) -> Result<Exit, Fa
     }
     let took = begun.elapsed();
     if arguments.record.output.json {
-        let (tracepoints, duration_ms) = (kernel.tracepoints, took.as_millis() as u64);
-        print::json(&Document { session_id, tracepoints, duration_ms, stopped_by: stopped_by.word() })?;
+        print::json(&json!({
+            "session_id": session_id,
+            "tracepoints": kernel.tracepoints,
+            "duration_ms": took.as_millis() as u64,
+            "stopped_by": stopped_by.word(),
+        }))?;
     } else {
         print::message(format_args!("stopped after {:.1} s ({})", took.as_secs_f64(), stopped_by.word()));
     }

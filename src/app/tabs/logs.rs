@@ -99,6 +99,7 @@ mod tests {
         };
         let json = r#"{"Number":"17","Total":2.5,"{OriginalFormat}":"Order {Number}"}"#;
         assert_eq!(shown(json), ["Number 17", "Total 2.5", "{OriginalFormat} Order {Number}"]);
+        assert_eq!(shown(r#"{"b":"1","a":"2"}"#), ["b 1", "a 2"], "in the order of the message");
         assert_eq!(shown(""), [""; 0]);
         assert_eq!(shown("{}"), [""; 0]);
         assert_eq!(shown(r#"{"Number":"1"#), [r#"fields {"Number":"1"#]);

@@ -7,11 +7,10 @@ use anyhow::Context;
 use foldhash::{HashMap, HashSet};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde::Serialize;
 
 use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, CountersSnapshot, MeterNotice, without_duplicates};
 use crate::cli::args::CounterFormat;
-use crate::cli::print;
+use crate::cli::print::{self, json};
 use crate::cli::stdout::StdoutWriter;
 use crate::model::{Number, csv_field, safe};
 use crate::session::CounterSelection;
@@ -32,36 +31,6 @@ pub(super) struct Printer<'a> {
     pub(super) any_printed: bool,
     /// Number of intervals that were not printed because the output is not read.
     pub(super) skipped: u64,
-}
-
-/// One line of JSON.
-#[derive(Serialize)]
-struct Line<'a> {
-    schema: u32,
-    time: &'a str,
-    source: &'static str,
-    provider: &'a str,
-    name: &'a str,
-    display_name: &'a str,
-    unit: &'a str,
-    tags: &'a str,
-    kind: &'static str,
-    value: Option<f64>,
-    /// Change in the interval.
-    delta: Option<f64>,
-    /// Change per second.
-    rate: Option<f64>,
-    interval_s: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    histogram: Option<Histogram>,
-}
-
-#[derive(Serialize)]
-struct Histogram {
-    /// Quantiles (0 to 1) and their values.
-    quantiles: Vec<(f64, f64)>,
-    count: Option<u64>,
-    sum: Option<f64>,
 }
 
 /// A value as written in text and CSV.
@@ -120,7 +89,7 @@ impl<'a> Printer<'a> {
         let now = Timestamp::now();
         let (format, has_header) = (self.format, std::mem::replace(&mut self.any_printed, true));
         let lines = match format {
-            CounterFormat::Json => json(now, &new)?,
+            CounterFormat::Json => json_lines(now, &new)?,
             CounterFormat::Csv => csv(now, &new, has_header)?,
             CounterFormat::Text => text(now, &new, has_header)?,
         };
@@ -137,31 +106,32 @@ impl<'a> Printer<'a> {
     }
 }
 
-fn json(now: Timestamp, counters: &[&CounterSnapshot]) -> io::Result<Vec<u8>> {
+fn json_lines(now: Timestamp, counters: &[&CounterSnapshot]) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     let time = format!("{now:.3}");
     for counter in counters {
-        let histogram = counter.histogram.as_ref();
-        let line = Line {
-            schema: print::SCHEMA,
-            time: &time,
-            source: counter.source.name(),
-            provider: &counter.group,
-            name: &counter.name,
-            display_name: &counter.display_name,
-            unit: &counter.unit,
-            tags: &counter.tags,
-            kind: counter.kind.name(),
-            value: counter.value.map(exact),
-            delta: counter.delta.map(exact),
-            rate: counter.rate.map(exact),
-            interval_s: counter.interval_s.map(exact),
-            histogram: histogram.map(|reading| Histogram {
-                quantiles: reading.quantiles.iter().map(|(share, value)| (*share, exact(*value))).collect(),
-                count: reading.count,
-                sum: reading.sum.map(exact),
-            }),
-        };
+        let mut line = json!({
+            "schema": print::SCHEMA,
+            "time": time,
+            "source": counter.source.name(),
+            "provider": counter.group,
+            "name": counter.name,
+            "display_name": counter.display_name,
+            "unit": counter.unit,
+            "tags": counter.tags,
+            "kind": counter.kind.name(),
+            "value": counter.value.map(exact),
+            // Change in the interval.
+            "delta": counter.delta.map(exact),
+            // Change per second.
+            "rate": counter.rate.map(exact),
+            "interval_s": counter.interval_s.map(exact),
+        });
+        if let Some(reading) = &counter.histogram {
+            // Quantiles (0 to 1) and their values.
+            let quantiles: Vec<_> = reading.quantiles.iter().map(|(share, value)| (share, exact(*value))).collect();
+            line["histogram"] = json!({ "quantiles": quantiles, "count": reading.count, "sum": reading.sum.map(exact) });
+        }
         print::json_line(&mut out, &line)?;
     }
     Ok(out)
@@ -313,7 +283,7 @@ mod tests {
         let rows: Vec<_> = text.lines().skip(2).map(str::trim).collect();
         assert_eq!(rows[..3], ["[App]", "3  hits (Count / 2 sec) [route=/a,\"b\"]", "49  lat (ms) [Percentile=50]"]);
         assert_eq!(rows[4..], ["-  g\u{fffd}[2J\u{fffd}\u{fffd} 1  h", "1,234,567.25  u"]);
-        let json = written(|counters| json(now, counters));
+        let json = written(|counters| json_lines(now, counters));
         let lines: Vec<serde_json::Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines.len(), 4);
         assert_eq!(lines[2]["name"], "g\u{1b}[2J\u{9b}\u{202e}\n1  h");
@@ -338,7 +308,7 @@ mod tests {
         let text = String::from_utf8(csv(Timestamp::UNIX_EPOCH, &counters, true).unwrap()).unwrap();
         let rows: Vec<_> = text.lines().map(|line| line.split_once(',').unwrap().1).collect();
         assert_eq!(rows, ["App,hits,Metric,1234567.25", "App,noisy,Metric,-2e300", "App,noisy (Count / 1 sec),Rate,0.012"]);
-        let text = String::from_utf8(json(Timestamp::UNIX_EPOCH, &[&noisy]).unwrap()).unwrap();
+        let text = String::from_utf8(json_lines(Timestamp::UNIX_EPOCH, &[&noisy]).unwrap()).unwrap();
         assert!(
             text.contains("\"rate\":0.012175,") && text.contains("\"value\":-2e+300,") && text.contains("\"delta\":12345678901234.0,"),
             "{text}"
