@@ -4,15 +4,14 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde::Serialize;
-
 use super::awaited::port_path;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::interrupt::{self, interrupted, interruptible};
+use super::print::{self, Value, json};
 use super::target::{connect_managed, display_name, start_error};
-use super::{args, print, when};
-use crate::analysis::{self, HeapSnapshot, HeapType, PathStep, PendingAsync, RetainedType, Retention};
+use super::{args, when};
+use crate::analysis::{HeapSnapshot, HeapType, PathStep, PendingAsync, RetainedType, Retention, RootPath};
 use crate::export::HeapDump;
 use crate::model::{Bytes, Counted, NativeAotGap, Process, SafeText, check_heap_file};
 use crate::net::client::Client;
@@ -20,77 +19,17 @@ use crate::net::interrupts::Interrupts;
 use crate::session::{HeapError, HeapFile, HeapFileError, HeapWalk, OutputError, Unfinished, default_file, read_heap, walk_heap};
 use crate::sorting::CompactSort;
 
-#[derive(Serialize)]
-struct Document {
-    objects: u64,
-    bytes: u64,
-    references: u64,
-    /// Whether the heap walk finished.
-    complete: bool,
-    /// Reasons why the figures may be wrong; empty if everything adds up.
-    problems: Vec<String>,
-    /// Async methods that have not completed, with the number of their calls, descending.
-    pending_async: Vec<PendingMethod>,
-    /// Number of waits for a `SemaphoreSlim`.
-    semaphore_waits: u64,
-    #[serde(skip)]
-    pending_text: Option<SafeText>,
-    types: Vec<Type>,
-    /// Totals of the types that are not listed.
-    others: Others,
+/// What is shown of a heap.
+struct Shown<'a> {
+    heap: &'a HeapSnapshot,
+    pending: PendingAsync,
+    types: Vec<(&'a HeapType, Option<&'a RetainedType>)>,
+    /// Number of types that are not listed, of their objects, and of their bytes.
+    others: (u64, u64, u64),
     /// Number of objects that are not reachable from any known root, if paths or retained sizes were requested.
-    #[serde(skip_serializing_if = "Option::is_none")]
     unreached: Option<u64>,
-    /// The paths that keep objects of the requested types alive.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    paths: Option<Vec<PathsOf>>,
-    /// The file with the object graph, if one was requested.
-    file: Option<SafeText>,
-}
-
-#[derive(Serialize)]
-struct PendingMethod {
-    name: SafeText,
-    calls: u64,
-}
-
-#[derive(Serialize)]
-struct Type {
-    name: SafeText,
-    module: SafeText,
-    objects: u64,
-    bytes: u64,
-    /// Lower bound of the bytes that would be freed with these objects.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    retained_bytes: Option<u64>,
-}
-
-/// The shortest different paths from roots to objects of a type.
-#[derive(Serialize)]
-struct PathsOf {
-    name: SafeText,
-    module: SafeText,
-    paths: Vec<RootPath>,
-}
-
-#[derive(Serialize)]
-struct RootPath {
-    root: SafeText,
-    steps: Vec<Step>,
-}
-
-/// Consecutive objects of one type on a path; objects that were left out have no type.
-#[derive(Serialize)]
-struct Step {
-    name: Option<SafeText>,
-    objects: u32,
-}
-
-#[derive(Serialize)]
-struct Others {
-    types: u64,
-    objects: u64,
-    bytes: u64,
+    /// The requested types whose paths are known.
+    paths: Option<Vec<(&'a HeapType, &'a RetainedType)>>,
 }
 
 pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Failure> {
@@ -217,24 +156,26 @@ fn confirm(process: &Process) -> anyhow::Result<bool> {
 }
 
 fn report(heap: &HeapSnapshot, retention: Option<&Retention>, file: Option<SafeText>, arguments: &args::Heap) -> Result<Exit, Failure> {
-    let document = Document { file, ..document(heap, retention, arguments.retained, arguments.paths.as_deref(), arguments.count) };
-    print::document(arguments.output.json, &document, write_text)?;
-    for problem in &document.problems {
-        print::message(problem);
+    let shown = shown(heap, retention, arguments.retained, arguments.paths.as_deref(), arguments.count);
+    if arguments.output.json {
+        print::json(&document(&shown, file.as_ref()))?;
+    } else {
+        print::text(|out| write_text(out, &shown))?;
     }
-    if let Some(file) = &document.file {
+    heap.problems.iter().for_each(print::message);
+    if let Some(file) = &file {
         print::message(format_args!("object graph: {file}"));
     }
     if retention.is_none() && (arguments.retained || arguments.paths.is_some()) {
         let why = if heap.has_all_references() { "there are too many objects" } else { "parts of the heap walk are missing" };
         print::message(format_args!("no retained sizes and paths: {why}"));
-    } else if let Some(wanted) = arguments.paths.as_ref().filter(|_| document.paths.as_ref().is_none_or(Vec::is_empty)) {
+    } else if let Some(wanted) = arguments.paths.as_ref().filter(|_| shown.paths.as_ref().is_none_or(Vec::is_empty)) {
         print::message(format_args!("{} is named {}", no_type(heap), SafeText::new(wanted)));
     }
-    if !document.complete {
+    if !heap.is_finished {
         print::message("the heap walk was interrupted: the figures are incomplete");
     }
-    Ok(if document.complete { Exit::Done } else { Exit::Failed })
+    Ok(if heap.is_finished { Exit::Done } else { Exit::Failed })
 }
 
 /// Returns the subject of a message that no type was found: a heap can have more types than are searched.
@@ -243,94 +184,106 @@ fn no_type(heap: &HeapSnapshot) -> String {
     if others == 0 { "no type".to_owned() } else { format!("none of the {} largest types", heap.types.len()) }
 }
 
-fn document(heap: &HeapSnapshot, retention: Option<&Retention>, retained: bool, paths: Option<&str>, count: usize) -> Document {
+fn shown<'a>(heap: &'a HeapSnapshot, retention: Option<&'a Retention>, retained: bool, paths: Option<&str>, count: usize) -> Shown<'a> {
     let of = |at: usize| retention.and_then(|retention| retention.types.get(at)?.as_ref());
     let mut all: Vec<_> = heap.types.iter().enumerate().map(|(at, named)| (named, of(at))).collect();
     if retained {
         all.compact_sort_by_key(|(_, of)| std::cmp::Reverse(of.map(|of| of.bytes)));
     }
-    let (shown, more) = all.split_at(count.min(all.len()));
-    let (types, objects, bytes) = heap.others;
     let paths = paths.zip(retention).map(|(wanted, _)| {
         let is_wanted = |name: &str| name == wanted || name.strip_suffix(wanted).is_some_and(|rest| rest.ends_with(['.', '+']));
         let wanted = all.iter().filter(|(named, _)| is_wanted(&named.name));
-        wanted.filter_map(|(named, of)| Some(paths_of(named, of.as_ref()?))).collect()
+        wanted.filter_map(|(named, of)| Some((*named, (*of)?))).collect()
     });
-    let pending = PendingAsync::of(&heap.types);
-    Document {
-        pending_text: pending.describe().map(|text| SafeText::new(&text)),
-        pending_async: pending.methods.iter().map(|(name, calls)| PendingMethod { name: SafeText::new(name), calls: *calls }).collect(),
-        semaphore_waits: pending.semaphore_waits,
-        objects: heap.objects,
-        bytes: heap.bytes,
-        references: heap.references,
-        complete: heap.is_finished,
-        problems: heap.problems.iter().map(ToString::to_string).collect(),
-        types: shown.iter().map(|(named, of)| type_of(named, of.filter(|_| retained))).collect(),
-        others: Others {
-            types: types + more.len() as u64,
-            objects: objects + more.iter().map(|(named, _)| named.objects).sum::<u64>(),
-            bytes: bytes + more.iter().map(|(named, _)| named.bytes).sum::<u64>(),
-        },
+    let (listed, more) = all.split_at(count.min(all.len()));
+    let add = |(types, objects, bytes), (named, _): &(&HeapType, _)| (types + 1, objects + named.objects, bytes + named.bytes);
+    Shown {
+        heap,
+        pending: PendingAsync::of(&heap.types),
+        types: listed.iter().map(|(named, of)| (*named, of.filter(|_| retained))).collect(),
+        others: more.iter().fold(heap.others, add),
         unreached: retention.map(|retention| retention.unreached),
         paths,
-        file: None,
     }
 }
 
-fn type_of(named: &HeapType, of: Option<&RetainedType>) -> Type {
-    let HeapType { name, module, objects, bytes } = named;
-    Type {
-        name: SafeText::new(name),
-        module: SafeText::new(module),
-        objects: *objects,
-        bytes: *bytes,
-        retained_bytes: of.map(|of| of.bytes),
-    }
-}
-
-fn paths_of(named: &HeapType, of: &RetainedType) -> PathsOf {
-    let step = |step: &PathStep| match step {
-        PathStep::Objects { name, count } => Step { name: Some(SafeText::new(name)), objects: *count },
-        PathStep::Omitted(count) => Step { name: None, objects: *count },
+fn document(shown: &Shown<'_>, file: Option<&SafeText>) -> Value {
+    let Shown { heap, pending, types, others: (other_types, other_objects, other_bytes), unreached, paths } = shown;
+    let method = |(name, calls): &(String, u64)| json!({ "name": SafeText::new(name), "calls": calls });
+    let type_of = |(HeapType { name, module, objects, bytes }, of): &(&HeapType, Option<&RetainedType>)| {
+        let mut document = json!({ "name": SafeText::new(name), "module": SafeText::new(module), "objects": objects, "bytes": bytes });
+        // Lower bound of the bytes that would be freed with these objects.
+        of.iter().for_each(|of| document["retained_bytes"] = of.bytes.into());
+        document
     };
-    let path = |path: &analysis::RootPath| RootPath { root: SafeText::new(&path.root), steps: path.steps.iter().map(step).collect() };
-    PathsOf { name: SafeText::new(&named.name), module: SafeText::new(&named.module), paths: of.paths.iter().map(path).collect() }
+    // Consecutive objects of one type on a path; objects that were left out have no type.
+    let step = |step: &PathStep| match step {
+        PathStep::Objects { name, count } => json!({ "name": SafeText::new(name), "objects": count }),
+        PathStep::Omitted(count) => json!({ "name": null, "objects": count }),
+    };
+    let path = |path: &RootPath| json!({ "root": SafeText::new(&path.root), "steps": path.steps.iter().map(step).collect::<Value>() });
+    // The shortest different paths from roots to objects of a type.
+    let paths_of = |(HeapType { name, module, .. }, of): &(&HeapType, &RetainedType)| {
+        let paths: Value = of.paths.iter().map(path).collect();
+        json!({ "name": SafeText::new(name), "module": SafeText::new(module), "paths": paths })
+    };
+    let mut document = json!({
+        "objects": heap.objects,
+        "bytes": heap.bytes,
+        "references": heap.references,
+        // Whether the heap walk finished.
+        "complete": heap.is_finished,
+        // Reasons why the figures may be wrong; empty if everything adds up.
+        "problems": heap.problems.iter().map(ToString::to_string).collect::<Value>(),
+        // Async methods that have not completed, with the number of their calls, descending.
+        "pending_async": pending.methods.iter().map(method).collect::<Value>(),
+        // Number of waits for a `SemaphoreSlim`.
+        "semaphore_waits": pending.semaphore_waits,
+        "types": types.iter().map(type_of).collect::<Value>(),
+        // Totals of the types that are not listed.
+        "others": json!({ "types": other_types, "objects": other_objects, "bytes": other_bytes }),
+    });
+    unreached.iter().for_each(|unreached| document["unreached"] = (*unreached).into());
+    paths.iter().for_each(|paths| document["paths"] = paths.iter().map(paths_of).collect());
+    // The file with the object graph, if one was requested.
+    document["file"] = json!(file);
+    document
 }
 
-fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
-    let Document { objects, bytes, references, pending_text, types, others, paths, .. } = document;
-    let has_retained = types.iter().any(|named| named.retained_bytes.is_some());
-    let column = |retained: Option<u64>| match retained {
-        Some(bytes) => format!("{bytes:>12} "),
+fn write_text(out: &mut dyn Write, shown: &Shown<'_>) -> std::io::Result<()> {
+    let Shown { heap, pending, types, others: (other_types, other_objects, other_bytes), paths, .. } = shown;
+    let has_retained = types.iter().any(|(_, of)| of.is_some());
+    let column = |of: Option<&RetainedType>| match of {
+        Some(of) => format!("{:>12} ", of.bytes),
         None if has_retained => format!("{:>12} ", ""),
         None => String::new(),
     };
-    let (all, references) = (Counted(*objects, "object"), Counted(*references, "reference"));
-    writeln!(out, "{all:#}, {} ({bytes} bytes), {references:#}", Bytes(*bytes))?;
-    if let Some(pending) = pending_text {
-        writeln!(out, "{pending}")?;
+    let (all, references) = (Counted(heap.objects, "object"), Counted(heap.references, "reference"));
+    writeln!(out, "{all:#}, {} ({} bytes), {references:#}", Bytes(heap.bytes), heap.bytes)?;
+    if let Some(pending) = pending.describe() {
+        writeln!(out, "{}", SafeText::new(&pending))?;
     }
     writeln!(out)?;
     let title = if has_retained { format!("{:>12} ", "RETAINED") } else { String::new() };
     writeln!(out, "{title}{:>12} {:>10}  TYPE", "BYTES", "OBJECTS")?;
-    for Type { name, module, objects, bytes, retained_bytes } in types {
-        let module = print::module_suffix(name, module);
-        writeln!(out, "{}{bytes:>12} {objects:>10}  {}{module}", column(*retained_bytes), type_title(name))?;
+    for (HeapType { name, module, objects, bytes }, of) in types {
+        let (name, module) = (SafeText::new(name), SafeText::new(module));
+        let module = print::module_suffix(&name, &module);
+        writeln!(out, "{}{bytes:>12} {objects:>10}  {}{module}", column(*of), type_title(&name))?;
     }
-    if others.types > 0 {
-        let more = Counted(others.types, "other type");
-        writeln!(out, "{}{:>12} {:>10}  in {more:#}", column(None), others.bytes, others.objects)?;
+    if *other_types > 0 {
+        let more = Counted(*other_types, "other type");
+        writeln!(out, "{}{other_bytes:>12} {other_objects:>10}  in {more:#}", column(None))?;
     }
-    for PathsOf { name, paths, .. } in paths.iter().flatten() {
-        writeln!(out, "\nPaths from roots to {}", type_title(name))?;
+    for (HeapType { name, .. }, RetainedType { paths, .. }) in paths.iter().flatten() {
+        writeln!(out, "\nPaths from roots to {}", type_title(&SafeText::new(name)))?;
         for RootPath { root, steps } in paths {
-            writeln!(out, "  {root}")?;
-            for Step { name, objects } in steps {
-                match (name, objects) {
-                    (Some(name), 1) => writeln!(out, "    -> {}", type_title(name))?,
-                    (Some(name), _) => writeln!(out, "    -> {} ({objects} in a row)", type_title(name))?,
-                    (None, _) => writeln!(out, "    -> ... {objects} objects")?,
+            writeln!(out, "  {}", SafeText::new(root))?;
+            for step in steps {
+                match step {
+                    PathStep::Objects { name, count: 1 } => writeln!(out, "    -> {}", type_title(&SafeText::new(name)))?,
+                    PathStep::Objects { name, count } => writeln!(out, "    -> {} ({count} in a row)", type_title(&SafeText::new(name)))?,
+                    PathStep::Omitted(count) => writeln!(out, "    -> ... {count} objects")?,
                 }
             }
         }
@@ -362,10 +315,10 @@ mod tests {
             is_finished: true,
             problems: vec![HeapProblem::ReferenceCountMismatch { expected: 4, reported: 3 }],
         };
-        let document = document(&heap, None, false, None, 1);
-        assert_eq!((document.others.types, document.others.objects, document.others.bytes), (4, 11, 60));
-        assert_eq!(document.types[0].name, "A\u{fffd}[2J");
-        assert_eq!(document.problems, ["the figures do not add up: objects hold 4 references, and 3 were reported"]);
-        assert_eq!(super::document(&heap, None, false, None, 99).types.len(), 3);
+        let document = document(&shown(&heap, None, false, None, 1), None);
+        assert_eq!(document["others"], json!({ "types": 4, "objects": 11, "bytes": 60 }));
+        assert_eq!(document["types"][0]["name"], "A\u{fffd}[2J");
+        assert_eq!(document["problems"], json!(["the figures do not add up: objects hold 4 references, and 3 were reported"]));
+        assert_eq!(shown(&heap, None, false, None, 99).types.len(), 3);
     }
 }
