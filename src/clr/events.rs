@@ -11,8 +11,13 @@ use crate::wire::{Reader, Utf16};
 /// ID and name of an event, and its fields as [`manifest`](super::manifest) reads them; empty if they are unknown.
 type Row = (u32, &'static str, &'static str);
 
-/// The providers whose events have names here.
-pub(super) const PROVIDERS: [&str; 5] = [RUNTIME_PROVIDER, RUNDOWN_PROVIDER, PRIVATE_PROVIDER, SAMPLE_PROFILER, EVENT_PIPE_PROVIDER];
+static PROVIDERS: LazyLock<Vec<(&str, Vec<Row>)>> =
+    LazyLock::new(|| include_str!("../../assets/events.txt").split("\n\n").filter_map(provider_rows).collect());
+
+/// Returns the providers whose events have names here.
+pub(super) fn providers() -> impl Iterator<Item = &'static str> {
+    PROVIDERS.iter().map(|(provider, _)| *provider)
+}
 
 /// Returns the name of an event of one of the runtime's native providers.
 pub fn name(provider: &str, event_id: u32) -> Option<&'static str> {
@@ -50,14 +55,12 @@ fn row(provider: &str, event_id: u32) -> Option<&'static Row> {
 }
 
 fn rows(provider: &str) -> &'static [Row] {
-    static PROVIDERS: LazyLock<Vec<(&str, Vec<Row>)>> =
-        LazyLock::new(|| include_str!("../../assets/events.txt").split("\n\n").filter_map(provider_rows).collect());
     PROVIDERS.iter().find(|(name, _)| *name == provider).map_or(&[], |(_, rows)| rows)
 }
 
-/// Reads a paragraph of the file: the name of a provider, and a line for each of its events.
+/// Reads a paragraph of the file: the name of a provider, and a line for each of its events. The first paragraph is a comment.
 fn provider_rows(paragraph: &'static str) -> Option<(&'static str, Vec<Row>)> {
-    let (provider, events) = paragraph.split_once('\n')?;
+    let (provider, events) = paragraph.split_once('\n').filter(|(provider, _)| !provider.starts_with('#'))?;
     let row = |line: &'static str| {
         let (id, event) = line.split_once(' ')?;
         let (name, fields) = event.split_once(' ').unwrap_or((event, ""));

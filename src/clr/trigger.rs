@@ -163,7 +163,7 @@ impl Trigger {
     /// Returns the error if this is a name that no event of a provider has whose events are known.
     fn unknown_event(&self) -> Option<TriggerError> {
         let EventSelector::Name(name) = &self.event else { return None };
-        let provider = events::PROVIDERS.into_iter().find(|known| known.eq_ignore_ascii_case(&self.provider))?;
+        let provider = events::providers().find(|known| known.eq_ignore_ascii_case(&self.provider))?;
         let names = || events::names(provider).map(|(_, known)| known);
         if names().any(|known| self.matches_event(provider, 0, known)) {
             return None;
