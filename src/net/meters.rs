@@ -222,6 +222,14 @@ mod tests {
         sessions.started(id, &config(SOURCE, ""), start, start);
         sessions.counted(id, start + DEFAULT_INTERVAL);
         assert_eq!(stops_after(0, None).await, 0);
+        // It does not show its collections.
+        for (keywords, level) in [(2, Level::Warning), (1, Level::Verbose)] {
+            let (start, source) = (Instant::now(), Provider::new(SOURCE, keywords, level).unwrap());
+            sessions.started(id, &SessionConfig::new(source.into()), start, start);
+            sessions.counted(id, start + DEFAULT_INTERVAL);
+            assert_eq!(stops_after(0, None).await, 6);
+        }
+        sessions.started(id, &config(SOURCE, ""), Instant::now(), Instant::now());
         // The program creates the first one later.
         sessions.enabled(id, Instant::now());
         assert_eq!(stops_after(0, Some(2)).await, 2);

@@ -48,6 +48,8 @@ mod tests {
             fs::set_permissions(at("file"), fs::Permissions::from_mode(0o600)).unwrap();
             lchown(at("link"), Some(65_533), None).unwrap();
             assert_eq!(open("link"), Err(format!("the link {} in its path belongs to user 65533", at("link").display())));
+            lchown(at("file"), Some(65_533), None).unwrap();
+            assert_eq!(open("file"), Err("it belongs to another user".to_owned()));
             symlink(".", at("folder")).unwrap();
             lchown(at("folder"), Some(65_533), None).unwrap();
             let kind = |name: &str| open_trusted(&at(name)).unwrap_err().kind();

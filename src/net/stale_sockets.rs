@@ -140,4 +140,18 @@ mod tests {
         assert_eq!(left, expected);
         assert!(remove_stale_sockets(&place.path().join("none")).is_err());
     }
+
+    #[test]
+    fn sockets_of_other_users_are_kept() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("dotnet-diagnostic-1-1-socket");
+        drop(UnixListener::bind(&path).unwrap());
+        set_age(&path, 3600);
+        std::os::unix::fs::chown(&path, Some(65_533), None).unwrap();
+        assert_eq!(remove_stale_sockets(place.path()).unwrap(), RemovedSockets { removed: 0, kept: 1 });
+        assert!(path.exists());
+    }
 }

@@ -197,6 +197,32 @@ fn started_exited_and_reused_pids_are_in_the_next_scan() {
 }
 
 #[test]
+fn a_pid_reused_between_two_scans_is_another_process() {
+    let fake_proc = FakeProc::new();
+    let (mut scanner, start) = (Scanner::new(fake_proc.sources()).unwrap(), Instant::now());
+    let mut started = |seconds| {
+        let rows = scanner.scan(start + Duration::from_secs(seconds)).unwrap();
+        rows.iter().filter(|row| !row.is_stale_socket()).map(|row| row.key.started).collect::<Vec<_>>()
+    };
+    let add = |started| {
+        fake_proc.add(&Fake { started, ..fake(42) });
+        fake_proc.socket("tmp", 42, started)
+    };
+    let socket = add(OLD);
+    assert_eq!(started(0), [OLD]);
+    // Each process has a directory of its own.
+    fs::rename(fake_proc.path("proc/42"), fake_proc.path("ended")).unwrap();
+    fs::remove_file(socket).unwrap();
+    let socket = add(OLD + 9);
+    assert_eq!(started(1), [OLD + 9]);
+    // The number of its directory can be reused as well.
+    fs::remove_file(socket).unwrap();
+    add(OLD + 18);
+    assert!(started(2).is_empty());
+    assert_eq!((started(100), started(101)), (vec![], vec![OLD + 18]));
+}
+
+#[test]
 fn stale_sockets_in_a_private_tmpdir_are_found() {
     let fake_proc = FakeProc::new();
     fs::create_dir_all(fake_proc.path("own")).unwrap();

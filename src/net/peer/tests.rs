@@ -137,5 +137,8 @@ fn nothing_behind_a_link_is_identified() {
     symlink("/no/such", socket.folder.path().join("link")).unwrap();
     let found = SocketIdentity::at(&socket.folder.path().join("link/s"), &kernel()).unwrap();
     assert_eq!((found.id, found.uid), (None, uid()));
-    assert_eq!(SocketIdentity::at(&socket.path(), &kernel()).unwrap().id, Some(resolve::locate(&socket.path(), None).unwrap().id()));
+    let identity = SocketIdentity::at(&socket.path(), &kernel()).unwrap();
+    assert_eq!(identity.id, Some(resolve::locate(&socket.path(), None).unwrap().id()));
+    let other = ServedSocket::new();
+    assert_eq!([&socket, &other].map(|served| identity.is_at(&served.path(), &kernel())), [true, false]);
 }

@@ -80,6 +80,40 @@ async fn commands_that_would_crash_the_process_are_not_sent() {
 }
 
 #[tokio::test]
+async fn another_process_with_the_same_pid_is_not_inspected() {
+    let fake_proc = FakeProc::new();
+    let endpoint = Server::not_listening().client.endpoint().clone();
+    let client = Client::for_process(endpoint, Arc::new(Proc::open(&fake_proc.path("proc")).unwrap()));
+    let found = || [client.cpu_time().is_some(), client.initial_environment().is_some(), client.resources().open_files.is_some()];
+    let add = |started| {
+        fake_proc.add(&Fake { started, ..fake(4242) });
+        std::fs::write(fake_proc.path("proc/4242/limits"), "Max open files            1024                 4096                 files\n")
+            .unwrap();
+        std::fs::create_dir_all(fake_proc.path("proc/4242/fd")).unwrap();
+    };
+    add(7);
+    assert_eq!(found(), [true; 3]);
+    add(8);
+    assert_eq!(found(), [false; 3]);
+}
+
+#[tokio::test]
+async fn a_reply_with_another_process_id_is_refused() {
+    let fake_proc = FakeProc::new();
+    let server = Server::replying_with(ok(&Reply::Info(Box::new(info())), CommandCode::ProcessInfo3));
+    let client = Client::for_process(server.client.endpoint().clone(), Arc::new(Proc::open(&fake_proc.path("proc")).unwrap()));
+    for (inner, is_same) in [(4242, true), (1, false)] {
+        fake_proc.add(&Fake { started: 7, status: format!("Uid:\t0\t0\t0\t0\nNSpid:\t4242\t{inner}\n"), ..fake(4242) });
+        match client.process_info().await {
+            Ok(found) => assert!(is_same && found.is_some()),
+            Err(error) => {
+                assert!(!is_same && matches!(error.cause, Cause::Peer(peer::PeerError::Pid { reported: 4242, actual: 1 })), "{error}")
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn user_events_file_is_sent_after_the_request() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = |version: &str| {

@@ -37,6 +37,31 @@ async fn socket_is_private_and_foreign_files_are_not_replaced() {
     refused(&dir.path().join("n".repeat(120)), "107 bytes at most");
     refused(&dir.path().join("a,b"), "cannot be written into DOTNET_DiagnosticPorts");
     refused(&dir.path().join("no/port"), "cannot be served");
+    if rustix::process::geteuid().is_root() {
+        let theirs = dir.path().join("theirs");
+        drop(Listener::bind(&theirs).unwrap());
+        std::os::unix::fs::chown(&theirs, Some(65_533), None).unwrap();
+        refused(&theirs, "is not a socket that this user left behind");
+        assert!(theirs.exists());
+    }
+}
+
+#[test]
+fn a_process_that_has_exited_or_has_a_reused_pid_is_not_running() {
+    let proc = Proc::open(Path::new("/proc")).unwrap();
+    let is_running = |key| is_running(key, &proc, &Client::new(Endpoint { key, socket: "port".into() }));
+    let key = |pid| ProcessKey { pid, started: proc.stat(pid).unwrap().starttime };
+    let own = key(std::process::id());
+    assert!(is_running(own) && !is_running(ProcessKey { started: own.started - 1, ..own }));
+    let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let running = key(child.id());
+    assert!(is_running(running));
+    drop(child.stdin.take());
+    while proc.stat(child.id()).unwrap().state != 'Z' {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(!is_running(running));
+    child.wait().unwrap();
 }
 
 /// A stopped program still listens, but accepts nothing.
