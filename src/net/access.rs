@@ -30,3 +30,17 @@ impl Access {
         if self.allows(code) { Ok(()) } else { Err(Cause::ReadOnly) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_sessions_are_allowed_while_watching() {
+        use CommandCode::{CollectTracing, GenerateCoreDump, ProcessInfo};
+        let allowed = |access: Access| [ProcessInfo, CollectTracing, GenerateCoreDump].map(|code| access.allows(code));
+        assert_eq!(allowed(Access::Full), [true; 3]);
+        assert_eq!(allowed(Access::Watch), [true, true, false]);
+        assert_eq!(allowed(Access::ReadOnly), [true, false, false]);
+    }
+}

@@ -55,3 +55,14 @@ pub fn exit_code(status: ExitStatus) -> u8 {
 pub fn our_stderr() -> io::Result<Stdio> {
     io::stderr().as_fd().try_clone_to_owned().map(Stdio::from)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_code_of_a_killed_child_is_that_of_a_shell() {
+        let codes = [0, 3 << 8, 9, 0x80 | 0xb].map(|status| exit_code(ExitStatus::from_raw(status)));
+        assert_eq!(codes, [0, 3, 137, 139]);
+    }
+}

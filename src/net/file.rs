@@ -107,3 +107,25 @@ fn resolve_in(proc: &Proc, pid: u32, path: &Path) -> io::Result<OwnedFd> {
         Err(OpenError::Link { .. }) => Err(Errno::LOOP.into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Opening a device can have effects, and reading it or a pipe can block.
+    #[test]
+    fn only_regular_files_are_opened_without_a_request() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, pipe] = ["file", "pipe"].map(|name| folder.path().join(name));
+        std::fs::write(&file, "a").unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::RWXU).unwrap();
+        let reopened = |path: &Path| {
+            let found = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
+            reopen_regular(&found).map(drop).map_err(|error| error.kind())
+        };
+        assert_eq!(reopened(&file), Ok(()));
+        for other in [pipe.as_path(), folder.path(), Path::new("/dev/null")] {
+            assert_eq!(reopened(other), Err(io::ErrorKind::Unsupported), "{}", other.display());
+        }
+    }
+}

@@ -136,3 +136,33 @@ impl FileId {
         path.symlink_metadata().is_ok_and(|facts| Self::new(&facts) == self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_are_neither_opened_nor_the_same_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, link, other] = ["file", "link", "other"].map(|name| folder.path().join(name));
+        create(&file).unwrap();
+        symlink(&file, &link).unwrap();
+        assert!(open(&file).is_ok());
+        assert_eq!(open(&link).unwrap_err().raw_os_error(), Some(Errno::LOOP.raw_os_error()));
+        let id = FileId::of(&open(&file).unwrap()).unwrap();
+        assert!(id.is_at(&file) && !id.is_at(&link) && !id.is_at(&other));
+        create(&other).unwrap();
+        fs::rename(&other, &file).unwrap();
+        assert!(!id.is_at(&file), "it was replaced");
+    }
+
+    #[test]
+    fn free_space_is_in_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let blocks = statvfs(folder.path()).unwrap().f_bavail;
+        // Others may be writing.
+        assert!(free_space(folder.path()).unwrap() / 256 > blocks);
+    }
+}

@@ -132,6 +132,7 @@ mod tests {
             ("DOTNET_EnableDiagnostics=", None),
             ("DOTNET_EnableDiagnostics=0", Some("DOTNET_EnableDiagnostics=0")),
             ("COMPlus_EnableDiagnostics=0x0", Some("COMPlus_EnableDiagnostics=0x0")),
+            ("COMPlus_EnableDiagnostics=0 DOTNET_EnableDiagnostics=1", None),
             ("DOTNET_EnableDiagnostics_IPC=00", Some("DOTNET_EnableDiagnostics_IPC=00")),
             ("DOTNET_EnableDiagnostics=1 DOTNET_EnableDiagnostics_IPC=0", Some("DOTNET_EnableDiagnostics_IPC=0")),
         ] {

@@ -159,6 +159,17 @@ impl CodeMapping {
 mod tests {
     use super::*;
 
+    /// Another file with other functions may be at its path by now.
+    #[test]
+    fn deleted_file_of_a_mapping_has_no_path() {
+        let file = |path: &str| {
+            let mapping = CodeMapping::parse(format!("1000-3000 r-xp 00000000 00:2e 3      {path}").as_bytes()).unwrap();
+            mapping.file().map(Path::to_owned)
+        };
+        assert_eq!(file("/a b/libc.so"), Some("/a b/libc.so".into()));
+        assert_eq!([file("/a b/libc.so (deleted)"), file("[vdso]"), file("")], [const { None }; 3]);
+    }
+
     #[test]
     fn memory_of_files_is_not_anonymous() {
         let maps = b"1000-3000 rw-p 00000000 00:00 0\n3000-4000 rw-s 00000000 00:2e 3      /mnt/a b/file (deleted)\n\

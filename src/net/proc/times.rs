@@ -98,4 +98,16 @@ mod tests {
         assert_eq!(found(&[7, 8, 9]), [8]);
         assert_eq!(found(&[7, 10]), [0; 0], "one has exited");
     }
+
+    /// The kernel reports zeros if it does not measure them.
+    #[test]
+    fn times_that_are_not_measured_are_not_zero() {
+        let place = FakeProc::new();
+        place.add(&fake(7));
+        let proc = Proc::open(&place.path("proc")).unwrap();
+        for (text, expected) in [("0 0 0\n", vec![]), ("5000 70 3\n", vec![(7, [5000, 70].map(Duration::from_nanos))])] {
+            fs::write(place.path("proc/7/task/7/schedstat"), text).unwrap();
+            assert_eq!(proc.scheduled_threads(7, 9).unwrap(), expected);
+        }
+    }
 }
