@@ -204,7 +204,7 @@ mod tests {
             assert!(!memory.put(&slot, &[7; 100]), "{foreign_word:#x}");
             assert_eq!(word(&service_file, 0), foreign_word, "what is not ours stays as it is");
         }
-        let (mut memory, _) = shared(1);
+        let (mut memory, _) = shared(2);
         let slot = memory.take(4000).unwrap();
         assert!(!memory.put(&slot, &[7; 4089]) && !memory.put(&slot, &[7; 7]), "an image that does not fit, or is none");
     }

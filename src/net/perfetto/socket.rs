@@ -140,6 +140,7 @@ fn receive(stream: &UnixStream, buffer: &mut [u8], files: &mut Vec<Handle>) -> i
 mod tests {
     use std::io::IoSlice;
     use std::os::fd::AsFd;
+    use std::os::unix::fs::{PermissionsExt, chown};
 
     use rustix::net::{
         self as net, AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind,
@@ -172,6 +173,25 @@ mod tests {
         let waiting: Vec<_> = std::iter::repeat_with(socket).take_while(|socket| net::connect(socket, &at).is_ok()).collect();
         let cause = connect(&Address::Abstract(name)).await.unwrap_err();
         assert!(!waiting.is_empty() && matches!(cause, Cause::NotReading), "{cause}");
+    }
+
+    /// Anyone could have created a socket in a folder that everyone can write to.
+    #[tokio::test]
+    async fn sockets_of_other_users_are_refused_in_shared_folders() {
+        // Only root can give a file to another user.
+        if !geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("producer");
+        let _listener = tokio::net::UnixListener::bind(&path).unwrap();
+        for (mode, owner, is_refused) in [(0o1777, 0, false), (0o1777, 65_533, true), (0o775, 65_533, false)] {
+            chown(&path, Some(owner), None).unwrap();
+            std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(mode)).unwrap();
+            let found = connect(&Address::Path(path.clone())).await;
+            let refused = matches!(found, Err(Cause::Untrusted { owner: 65_533 }));
+            assert_eq!((found.is_err(), refused), (is_refused, is_refused), "{mode:o} {owner}");
+        }
     }
 
     /// P12, M1: a file is received with the frame that it was sent with, however many frames one read returns, and wherever a read ends.

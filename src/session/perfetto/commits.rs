@@ -185,6 +185,74 @@ impl Commits {
 mod tests {
     use super::*;
 
+    /// Packets of a writer, 100 bytes each.
+    fn batch(packets: usize) -> Work {
+        let packets = [&[0x0a, 98][..], &[7; 98]].concat().repeat(packets);
+        let share = PacketQuota::default().take(packets.len(), true).unwrap();
+        Work::Packets(Batch { writer: WriterId::new(1).unwrap(), buffer: 0, packets, _share: share })
+    }
+
+    #[test]
+    fn queued_packets_have_a_limit_that_needed_ones_exceed() {
+        let quota = PacketQuota::default();
+        let all = quota.take(PacketQuota::MAX_BYTES, false).unwrap();
+        assert!(quota.take(1, false).is_none());
+        let needed = quota.take(1, true);
+        drop(all);
+        assert!(needed.is_some() && quota.take(PacketQuota::MAX_BYTES, false).is_none());
+        drop(needed);
+        assert!(quota.take(PacketQuota::MAX_BYTES, false).is_some());
+    }
+
+    /// A service that answers nothing keeps no more than a few commits, and each fits in a frame.
+    #[test]
+    fn size_and_number_of_unanswered_commits_are_limited() {
+        let mut commits = Commits::default();
+        commits.push(batch(10_000));
+        for _ in 0..MAX_UNANSWERED {
+            let Some(Next::Commit(commit)) = commits.next().0 else { panic!("no commit") };
+            let with_last = MAX_COMMIT_BYTES + PageSize::MAX.bytes();
+            assert!((MAX_COMMIT_BYTES..with_last).contains(&commit.len()), "{}", commit.len());
+        }
+        assert!(commits.next().0.is_none());
+        commits.answered();
+        assert!(matches!(commits.next().0, Some(Next::Commit(_))));
+    }
+
+    /// Memory that stays full is no longer used, but not while an answer may free it.
+    #[cfg(target_os = "linux")]
+    #[tokio::test(start_paused = true)]
+    async fn memory_that_is_never_freed_is_abandoned() {
+        use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+        use std::os::unix::fs::FileExt;
+        use tokio::time::advance;
+        let file = memfd_create("memory", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        ftruncate(&file, 4096).unwrap();
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW).unwrap();
+        let service_file = std::fs::File::from(file.try_clone().unwrap());
+        let mut commits = Commits::default();
+        commits.set_memory(SharedMemory::map(vec![file], Some(PageSize::DEFAULT)).unwrap());
+        commits.push(batch(1000));
+        assert!(matches!(commits.next(), (Some(Next::Commit(_)), None)));
+        for _ in 0..2 {
+            assert!(matches!(commits.next(), (None, None)));
+            advance(2 * FULL_TIMEOUT).await;
+        }
+        commits.answered();
+        assert!(matches!(commits.next(), (None, None)) && commits.waits_for_memory());
+        advance(FULL_TIMEOUT / 2).await;
+        // The service frees the page.
+        service_file.write_all_at(&[0; 4], 0).unwrap();
+        assert!(matches!(commits.next(), (Some(Next::Commit(_)), None)) && !commits.waits_for_memory());
+        commits.answered();
+        assert!(matches!(commits.next(), (None, None)));
+        advance(FULL_TIMEOUT - std::time::Duration::from_millis(100)).await;
+        assert!(matches!(commits.next(), (None, None)));
+        advance(FULL_TIMEOUT).await;
+        assert!(matches!(commits.next(), (None, Some(_))));
+        assert!(matches!(commits.next(), (Some(Next::Commit(_)), None)), "the rest is sent without it");
+    }
+
     #[test]
     fn consecutive_flushes_get_one_acknowledgement() {
         let mut commits = Commits::default();
