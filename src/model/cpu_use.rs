@@ -102,3 +102,15 @@ impl CpuUse {
         time.as_secs_f64() / self.span.as_secs_f64().max(1e-9)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_of_a_limit_are_counted_between_two_readings() {
+        let reading = |periods, throttled| CpuLimit { group: 1, cores: 2.0, periods, throttled };
+        assert_eq!(reading(150, 40).since(reading(100, 30)), reading(50, 10));
+        assert_eq!(reading(3, 1).since(reading(100, 30)), reading(0, 0), "the group was replaced");
+    }
+}

@@ -240,6 +240,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn counters_wait_for_a_safe_uptime_before_dotnet_9() {
+        let delay = |version: Option<&str>, seconds| {
+            counters_delay(version.map(RuntimeVersion::new).as_ref(), Duration::from_secs(seconds)).as_secs()
+        };
+        assert_eq!([delay(None, 3), delay(Some("8.0.33"), 3), delay(Some("8.0.33"), 30), delay(Some("9.0.0"), 3)], [7, 7, 0, 0]);
+    }
+
+    #[test]
+    fn estimated_size_of_a_dump_with_a_heap_exceeds_its_memory() {
+        let size = |rss_bytes, data_bytes| Usage { rss_bytes, data_bytes, ..Usage::default() }.dump_bytes(DumpKind::Heap);
+        assert_eq!((size(50, 100), size(500, 100), size(0, u64::MAX)), (110, 500, u64::MAX));
+        assert_eq!(Usage::default().dump_bytes(DumpKind::Mini), SMALL_DUMP_BYTES);
+    }
+
+    #[test]
     fn short_command_line_omits_the_program_folders() {
         let short = |text: &str| {
             let mut process = Process::new(ProcessKey { pid: 1, started: 1 });

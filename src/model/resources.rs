@@ -116,3 +116,15 @@ impl OpenFileKind {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dump_program_is_only_warned_of_if_memory_is_scarce() {
+        let warning = |memory_left| FreeSpace { bytes: 1, is_memory: false, memory_left }.dump_warning();
+        assert_eq!([None, Some(20_000_000)].map(warning), [None, None]);
+        assert!(warning(Some(19_999_999)).is_some_and(|text| text.starts_with("memory limit of the process leaves 20.0 MB, ")));
+    }
+}

@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn sizes_are_parsed_and_formatted() {
-        let good = [("1", 1), ("64MB", 64_000_000), ("1GiB", 1 << 30), ("1.5 kB", 1_500), ("2k", 2_000), ("7mi", 7 << 20)];
+        let good = [("1", 1), ("3KiB", 3072), ("64MB", 64_000_000), ("1GiB", 1 << 30), ("1.5 kB", 1_500), ("2k", 2_000), ("7mi", 7 << 20)];
         for (text, bytes) in good {
             assert_eq!(parse_size(text), Ok(bytes), "{text}");
             assert_eq!(parse_size(&format_size(bytes)), Ok(bytes), "{text}");

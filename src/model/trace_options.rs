@@ -331,6 +331,7 @@ mod tests {
                 TraceOptions { scheduling: true, file: Some("a.nettrace".into()), ..TraceOptions::default() },
                 "use the extension .perfetto-trace: kernel scheduling is recorded into a Perfetto trace",
             ),
+            (TraceOptions { scheduling: true, flight: parse_keep("5m").ok(), ..TraceOptions::default() }, "a flight recorder keeps only"),
             (TraceOptions { file: Some("a.perfetto-trace".into()), ..TraceOptions::default() }, "use the extension .nettrace: "),
         ];
         for (options, reason) in table {
@@ -365,6 +366,7 @@ mod tests {
     #[test]
     fn the_command_line_has_the_same_options() {
         assert_eq!(TraceOptions::of_profiles(&DEFAULT_PROFILES.map(str::to_owned)).command_line("42"), "dn-top trace 42");
+        assert_eq!(shell_word(""), "''");
         let options = TraceOptions {
             profiles: vec!["exceptions".to_owned()],
             providers: vec!["My Co:1:verbose:a=\"b;c\"".to_owned()],

@@ -37,6 +37,7 @@ fn secret_names_are_detected() {
         "GOOGLE_CREDENTIALS",
         "SESSION_ID",
         "PASSWORD2",
+        "TOKEN2",
         "DB_TOKEN_1",
         "dbPass",
         "MYSQLPWD",
@@ -105,6 +106,8 @@ fn secrets_in_text_are_masked() {
         ("curl -H Authorization: Bearer abcdef -v", "curl -H Authorization: *** -v"),
         ("curl -H 'Authorization: Basic YTpi' -v", "curl -H 'Authorization: ***' -v"),
         ("the header is Bearer abcdef and more", "the header is Bearer *** and more"),
+        ("the header is Bearer \"abcdef\" and more", "the header is Bearer \"***\" and more"),
+        ("amqp://u:hu;Password=sh@host more", "amqp://u:***"),
         ("Cookie: a=b; c=d", "Cookie: ***"),
         (r#"{"Password":"hu\"sh","Port":1}"#, r#"{"Password":***,"Port":1}"#),
         (r#"{"DbPass": "hush"}"#, r#"{"DbPass": ***}"#),
@@ -114,17 +117,20 @@ fn secrets_in_text_are_masked() {
         ("app Db:Password=hush --x", "app Db:Password=*** --x"),
         ("app /p:Password=hush", "app /p:Password=***"),
         ("postgres://app:hu/sh@db", "postgres://app:***@db"),
+        ("postgres://app:80hu/sh@db", "postgres://app:***@db"),
         ("http://localhost:5000;amqp://u:hush@h", "http://localhost:5000;amqp://u:***@h"),
         // The end of these secrets is ambiguous.
         ("app --password hu sh", "app --password ***"),
         ("app --password=hu sh -v", "app --password=*** -v"),
         ("--jwt-file x eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.c2lnbmF0dXJl end", "--jwt-file x *** end"),
         ("-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----", "-----BEGIN ***-----END PRIVATE KEY-----"),
+        ("-----BEGIN PRIVATE KEY-----\nMIIE", "-----BEGIN ***"),
         ("X-Api-Key: hush", "X-Api-Key: ***"),
     ] {
         assert_eq!(mask_secrets(text), masked, "{text}");
         assert!(contains_secret(text), "{text}");
         assert_eq!(mask_secrets(masked), masked, "masked again");
+        assert!(!contains_secret(masked), "{masked}");
     }
 }
 
@@ -140,6 +146,8 @@ fn text_without_secrets_is_unchanged() {
         "Server=db;Integrated Security=true",
         "--passengers 4 --author me",
         "eyJ is how a token begins",
+        "eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0",
+        "app --password --port 80",
         "a=b;c=d",
         "12:30:00",
         "/opt/secrets/bin:/usr/bin",
