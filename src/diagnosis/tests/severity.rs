@@ -1,0 +1,144 @@
+//! What makes a cause a problem, and what does not.
+
+use super::*;
+use crate::analysis::FinalizerWait;
+
+const RUNTIME: Option<u32> = Some(8);
+
+/// The scripted analysis, with methods renamed by the ends of their names.
+fn renamed(names: &[(&str, &str)]) -> RecordingAnalysis {
+    let mut scripted = RecordingAnalysis::clone(&crate::ui::tests::analysis::scripted());
+    scripted.profile.rename(|name| {
+        let new = names.iter().find(|(end, _)| name.ends_with(end));
+        new.map_or(name, |(_, new)| new).to_owned()
+    });
+    scripted
+}
+
+fn cause_in(analysis: &RecordingAnalysis, threads: &[ThreadUse], cause: Cause) -> Slowdown {
+    let thresholds = Thresholds::default();
+    found(slowdowns(&Evidence { threads, runtime: RUNTIME, ..evidence(analysis, &thresholds) }), cause)
+}
+
+#[test]
+fn frequent_full_collections_are_explained_by_most_of_their_reasons() {
+    let text = |large: usize| {
+        let change = |snapshot: &mut Snapshot| {
+            full_collections(snapshot, &[50; 30]);
+            snapshot.gc.recent.iter_mut().take(large).for_each(|collection| collection.reason = GcReason(4));
+        };
+        let gc = found(slowdowns_with(change, 100, &[SLOW_PROFILE], 9), Cause::Gc);
+        assert!(gc.is_problem(), "{gc:?}");
+        gc.text
+    };
+    let frequent = "All threads are paused for 0 % of the time; 2/s gen 2 collections";
+    assert_eq!(text(15), format!("{frequent}."));
+    assert_eq!(text(16), format!("{frequent}: large objects are allocated all the time."));
+}
+
+#[test]
+fn a_blocked_finalizer_thread_is_a_problem() {
+    let gc = |seconds: u64, queued| {
+        let change = |snapshot: &mut Snapshot| {
+            snapshot.gc.collections[0] = 1;
+            snapshot.gc.finalizer_wait = Some(FinalizerWait { waiting_ns: seconds * 1_000_000_000, queued });
+        };
+        let gc = found(slowdowns_with(change, 100, &[SLOW_PROFILE], 9), Cause::Gc);
+        (gc.severity, gc.text)
+    };
+    let paused = "All threads are paused for 0 % of the time.".to_owned();
+    let blocked = "The finalizer thread is blocked or busy for 20 s, 3 objects queued. ";
+    assert_eq!(gc(20, 3), (Some(2.0), format!("{blocked}{paused}")));
+    assert_eq!(gc(20, 0), (Some(0.0), paused.clone()));
+    assert_eq!(gc(9, 3), (Some(0.0), paused));
+}
+
+/// However much it grows: what slows down the process comes first.
+#[test]
+fn growth_of_the_heap_has_a_maximum_severity() {
+    let change = |snapshot: &mut Snapshot| full_collections(snapshot, &[20, 50, 70, 90, 2000]);
+    assert_eq!(found(slowdowns_with(change, 100, &[SLOW_PROFILE], 9), Cause::Gc).severity, Some(1.5));
+}
+
+/// The share of little CPU time is no problem, and not worth a method's name.
+#[test]
+fn a_nearly_idle_process_has_no_problem_with_cpu_time() {
+    for (method, cause) in [("Serilog.Log.Write", Cause::Logging), ("System.Runtime.EH.DispatchEx", Cause::Exceptions)] {
+        let mut analysis = renamed(&[("PriceBasket", method)]);
+        let busy = cause_in(&analysis, &[], cause);
+        analysis.snapshot.recorded_ns *= 1000;
+        let idle = cause_in(&analysis, &[], cause);
+        assert!(busy.is_problem() && busy.share == idle.share && idle.severity < Some(0.01), "{busy:?} {idle:?}");
+    }
+    let cpu = |ms| cause_in(&renamed(&[]), &[main_thread(Duration::from_millis(ms), None)], Cause::Cpu).text;
+    assert_eq!(cpu(1000), "5.0 % of one core is used.");
+    assert!(cpu(10_000).starts_with("50 % of one core is used; most of it in Shop."), "{}", cpu(10_000));
+}
+
+/// Requests that are sent without serving another can take longer than all that are served.
+#[test]
+fn time_of_sent_requests_is_a_share_of_served_ones() {
+    let mut analysis = renamed(&[]);
+    let any = analysis.snapshot.activities.operations[0].clone();
+    for (sent_ns, expected) in [(50e9, "50 % of the time of served requests"), (101e9, "")] {
+        let operation = |layer, mean_ns: f64| {
+            let mean_ns = Some(mean_ns);
+            OperationSnapshot {
+                layer,
+                started: 9,
+                ended: 9,
+                failed: 0,
+                quantiles_ns: Some([1, 100_000_000_000, 1]),
+                mean_ns,
+                ..any.clone()
+            }
+        };
+        analysis.snapshot.activities.operations = vec![operation(Layer::Client, sent_ns), operation(Layer::Server, 100e9)];
+        let text = cause_in(&analysis, &[], Cause::Http).text;
+        assert_eq!(text.contains("of the time of"), !expected.is_empty(), "{text}");
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+/// Thread 12 waits all the time.
+#[test]
+fn waits_exclude_libraries_and_waiting_for_a_cpu() {
+    let waiting = |names: &[(&str, &str)], runnable| {
+        let ready = ThreadUse { thread: 12, ..main_thread(Duration::ZERO, Some(Duration::from_secs(runnable))) };
+        let waiting = cause_in(&renamed(names), &[ready], Cause::Waiting);
+        (waiting.share.unwrap(), waiting.text)
+    };
+    let (of_library, text) = waiting(&[], 0);
+    assert!(of_library < 0.05, "{text}");
+    let own = &[("StartCallback", "Shop.Worker.Run")];
+    let (most, text) = waiting(own, 0);
+    assert!(most > 0.3 && text.ends_with("; most in Shop.Worker.Run."), "{text}");
+    let (rest, text) = waiting(own, 30);
+    assert!(rest < most - 0.2 && rest > 0.05 && text.ends_with(" is spent in other waits."), "{text}");
+}
+
+/// Thread 12 waits all the time. Before .NET 10, its stack may not show the lock.
+#[test]
+fn threads_blocked_all_the_time_are_a_problem_if_it_is_by_a_lock() {
+    let locks = |method: &str, waiting| {
+        let mut analysis = renamed(&[("WaitOneNoCheck", method), ("StartCallback", "Shop.Worker.Run")]);
+        analysis.snapshot.contention.waiting = waiting;
+        cause_in(&analysis, &[], Cause::Locks)
+    };
+    let without = locks("System.Threading.WaitHandle.WaitOneNoCheck", 0);
+    assert!(without.severity < Some(0.5) && !without.text.contains("all the time"), "{without:?}");
+    let in_lock = locks("System.Threading.Monitor.Enter", 0);
+    assert!(
+        in_lock.severity == Some(1.0) && in_lock.text.ends_with("1 thread waited for locks all the time; most in Shop.Worker.Run."),
+        "{in_lock:?}"
+    );
+    // The events show that wait already.
+    assert!(in_lock.share > locks("System.Threading.Monitor.Enter", 1).share);
+    let hidden = locks("Shop.Native.Call", 0);
+    assert!(
+        hidden.severity == Some(0.95) && hidden.text.contains("1 thread waited all the time, for a lock or in native code"),
+        "{hidden:?}"
+    );
+    let library = locks("System.Net.Sockets.Receive", 0);
+    assert_eq!((library.severity, library.text), (without.severity, without.text));
+}
