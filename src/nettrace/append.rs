@@ -191,14 +191,20 @@ mod tests {
     #[test]
     fn streams_of_another_process_are_not_appended() {
         let header = TraceHeader { process_id: 7, ..TraceHeader::default() };
-        for other in [TraceHeader { process_id: 8, ..header }, TraceHeader { sync_ticks: -1, ..header }] {
+        for other in [
+            TraceHeader { process_id: 8, ..header },
+            TraceHeader { ticks_per_second: header.ticks_per_second + 1, ..header },
+            TraceHeader { sync_ticks: -1, ..header },
+        ] {
             let mut tail = StreamTail::default();
             let largest = read(&stream(header, 10, &["a"], 0), &mut tail);
             let mut appended = tail.append(0, largest, |_| true).unwrap();
             read(&stream(other, 20, &["names"], 0), &mut appended);
             assert_eq!(appended.finish(), Err(AppendError::Mismatch));
         }
-        assert!(matches!(StreamTail::default().append(0, u32::MAX, |_| true), Err(AppendError::NoIdsLeft)));
+        for largest in [u32::MAX / 2 - 1, u32::MAX] {
+            assert!(matches!(StreamTail::default().append(0, largest, |_| true), Err(AppendError::NoIdsLeft)));
+        }
         let v6 = StreamTail { header: Some(TraceHeader { format_version: 6, ..header }), ..StreamTail::default() };
         assert!(matches!(v6.append(0, 1, |_| true), Err(AppendError::Version(6))));
     }

@@ -189,6 +189,8 @@ mod tests {
         assert_eq!(sequences.listed(9, 2), Some(2), "a thread of which every event was dropped");
         sequences.end_point();
         assert_eq!(sequences.event(slot, 5), None);
+        let late = sequences.slot(9);
+        assert_eq!(sequences.event(late, 4), Some((1, LossKind::Gap)), "it had started");
     }
 
     #[test]

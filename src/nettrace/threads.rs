@@ -239,6 +239,22 @@ mod tests {
     }
 
     #[test]
+    fn number_of_ended_threads_is_limited() {
+        let reuse_of_first = |ended: u64| {
+            let mut threads = Threads::new(3);
+            let mut add = |thread| {
+                let row = Row { index: 1, thread: Some(thread), ..Row::default() };
+                let Added::Defined(id) = threads.add(&row, 0) else { panic!("not defined") };
+                assert!(threads.remove(1));
+                id.reuse_count
+            };
+            (0..ended).for_each(|thread| assert_eq!(add(70 + thread), 0));
+            add(70)
+        };
+        assert_eq!((reuse_of_first(3), reuse_of_first(4)), (1, 0));
+    }
+
+    #[test]
     fn thread_ids_are_formatted() {
         let of = |process, thread, reuse_count| ThreadId { process, thread, reuse_count }.to_string();
         assert_eq!([of(0, 42, 0), of(7, 42, 0), of(0, 42, 1), of(7, 42, 2)], ["42", "7/42", "42#2", "7/42#3"]);

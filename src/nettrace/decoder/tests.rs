@@ -294,40 +294,58 @@ fn damaged_block_loses_only_its_remaining_events() {
 }
 
 #[test]
-fn uncompressed_event_headers_are_read() {
+fn block_with_too_short_a_header_is_damaged() {
     let mut bytes = small().take();
     let before = decode(&bytes, 4096).0.lines("event").len();
-    let mut block = event_block(0, |out| {
-        out.put(&[0; 2]);
-        for (number, payload) in [(1, &b"abc"[..]), (2, b"defg")] {
-            out.put_u32(76 + payload.len() as u32);
-            out.put_u32(2 | 1 << 31);
-            out.put_u32(number);
-            out.put_u64(5);
-            out.put_u64(6);
-            out.put_u32(1);
-            out.put_u32(0);
-            out.put_i64(-9);
-            out.put(&[0xaa; 16]);
-            out.put(&[0xbb; 16]);
-            out.put_u32(payload.len() as u32);
-            out.put(payload);
-            out.resize(out.len().next_multiple_of(4), 0);
-        }
-    });
-    // A header of 24 bytes instead of 22, so that the rows start at a multiple of four.
-    block[0] = 24;
+    let mut block = event_block(1, |out| out.put(&[0x00, 20]));
+    // The rest of it would be events.
+    block[4..22].fill(0);
+    block[0] = 16;
     let at = bytes.len();
     bytes.extend(object(at, "EventBlock", &block));
     bytes.push(1);
     let (log, ending) = decode(&bytes, 4096);
-    assert_eq!(ending, Ending::Complete);
-    assert_eq!(log.lines("a damaged"), Vec::<&str>::new());
-    let rest = "at -9 of 5 None []";
-    assert_eq!(
-        log.lines("event")[before..],
-        [format!("event B #1 {rest} [97, 98, 99]"), format!("event B #2 {rest} [100, 101, 102, 103]")]
-    );
+    assert_eq!((ending, log.lines("event").len(), log.lines("a damaged event block").len()), (Ending::Complete, before, 1));
+}
+
+/// The format pads events to a multiple of four bytes, which not all writers do.
+#[test]
+fn uncompressed_event_headers_are_read() {
+    for multiple in [4, 1] {
+        let mut bytes = small().take();
+        let before = decode(&bytes, 4096).0.lines("event").len();
+        let mut block = event_block(0, |out| {
+            out.put(&[0; 2]);
+            for (number, payload) in [(1, &b"abc"[..]), (2, b"defg")] {
+                out.put_u32(76 + payload.len() as u32);
+                out.put_u32(2 | 1 << 31);
+                out.put_u32(number);
+                out.put_u64(5);
+                out.put_u64(6);
+                out.put_u32(1);
+                out.put_u32(0);
+                out.put_i64(-9);
+                out.put(&[0xaa; 16]);
+                out.put(&[0xbb; 16]);
+                out.put_u32(payload.len() as u32);
+                out.put(payload);
+                out.resize(out.len().next_multiple_of(multiple), 0);
+            }
+        });
+        // A header of 24 bytes instead of 22, so that the rows start at a multiple of four.
+        block[0] = 24;
+        let at = bytes.len();
+        bytes.extend(object(at, "EventBlock", &block));
+        bytes.push(1);
+        let (log, ending) = decode(&bytes, 4096);
+        assert_eq!(ending, Ending::Complete);
+        assert_eq!(log.lines("a damaged"), Vec::<&str>::new());
+        let rest = "at -9 of 5 None []";
+        assert_eq!(
+            log.lines("event")[before..],
+            [format!("event B #1 {rest} [97, 98, 99]"), format!("event B #2 {rest} [100, 101, 102, 103]")]
+        );
+    }
 }
 
 /// Blocks of all sizes around that of the buffer, also several times its size.

@@ -63,3 +63,13 @@ fn events_beyond_the_held_back_limit_are_delivered_whatever_their_size() {
     feed(&[(i64::MAX, 3 << 20), (7, 1), (8, 3 << 20), (4, 1)], &mut decoder, &mut held);
     assert_eq!((held.0, &held.1[2..]), (1, &[6, 7, 8, i64::MAX][..]), "what is left is at most half of the limit");
 }
+
+/// Otherwise an endless name would be kept in memory.
+#[test]
+fn long_type_names_of_blocks_are_refused() {
+    let mut bytes = small().take();
+    let at = bytes.len();
+    bytes.extend(object(at, &"x".repeat(65), &[]));
+    let Ending::Broken { error, .. } = decode(&bytes, 64).1 else { panic!("not noticed") };
+    assert!(error.to_string().contains("the type name of a block is too long"), "{error}");
+}

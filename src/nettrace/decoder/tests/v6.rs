@@ -162,6 +162,33 @@ fn v6_stream_is_decoded() {
     assert_eq!(found, expected);
 }
 
+/// The index of a thread may be that of another one afterwards, and a sequence point ends the meaning of labels.
+#[test]
+fn removed_threads_and_labels_are_forgotten() {
+    let thread = |id| (6, put(|out| row(out, |out| out.put(&[7, 3, id]))));
+    let metadata = put(|out| {
+        out.put(&[2, 0, 0, 0]);
+        row(out, |out| out.put(&[9, 1, b'P', 1, 1, b'E', 0, 0]));
+    });
+    let labels = put(|out| {
+        [1, 1].iter().for_each(|value| out.put_u32(*value));
+        out.put_u8(0x80 | 5);
+        text(out, "key");
+        text(out, "value");
+    });
+    let event = |number: u8| (2, event_block(1, |out| out.put(&[0xdf, 9, number - 1, 7, 1, 7, 0, 100, 1, 1, 0x55])));
+    let removed = (7, put(|out| out.put(&[7, 2])));
+    let point = (4, put(|out| out.put(&[0; 16])));
+    let first = [v6_trace(), thread(43), (3, metadata), (8, labels), event(1), event(2)];
+    let rest = [removed, thread(44), event(3), thread(45), event(4), point, event(5), (0, vec![])];
+    let (log, ending) = decode(&v6(&[&first[..], &rest].concat()), 4096);
+    assert_eq!(ending, Ending::Complete);
+    let events: Vec<_> = log.lines("event").iter().map(|line| (line.contains(" of 45 "), line.contains("Text("))).collect();
+    assert_eq!(events, [(false, true), (false, true), (false, true), (true, true), (true, false)]);
+    let losses = log.lines("Loss");
+    assert!(losses.len() == 2 && losses[0].contains("count: 2") && losses[1].contains("count: 3"), "{losses:?}");
+}
+
 #[test]
 fn label_overrides_the_version_of_the_metadata() {
     struct Versions(Vec<(u32, usize)>);
