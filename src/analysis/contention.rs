@@ -232,28 +232,27 @@ impl Contention {
         }
         // The cast turns NaN and negative values into 0 and saturates at the maximum.
         let reported = stop.duration_ns.map(|reported| reported as u64);
-        let (from, waited_ns) = match (self.waiting.remove(&context.thread), reported) {
-            (Some(from), reported) => {
-                let waited_ns = reported.unwrap_or_else(|| u64::try_from(context.at.saturating_sub(from.since)).unwrap_or(0));
-                (from, waited_ns)
+        let (owner, frames, stack, waited_ns) = match (self.waiting.remove(&context.thread), reported) {
+            (Some(Waiting { since, owner, frames, stack }), reported) => {
+                let waited_ns = reported.unwrap_or_else(|| u64::try_from(context.at.saturating_sub(since)).unwrap_or(0));
+                (owner, frames, stack, waited_ns)
             }
             // The start event was lost or precedes the session.
             (None, Some(reported)) => {
                 self.start_lost += 1;
-                let since = context.at.saturating_sub(i64::try_from(reported).unwrap_or(i64::MAX));
                 let stack = self.listed.as_mut().map(|listed| listed.stack(context.event.stack())).unwrap_or_default();
-                (Waiting { since, owner: 0, frames: frames(context), stack }, reported)
+                (0, frames(context), stack, reported)
             }
             (None, None) => return,
         };
         self.times.add(waited_ns);
         distribute(&mut self.wait_over_time, self.began, context.at, waited_ns);
-        let owners = Owners::of(from.owner, waited_ns);
-        self.site(&from.frames).fold(Site { count: 1, unfinished: 0, wait_ns: waited_ns, longest_ns: waited_ns, owners });
+        let owners = Owners::of(owner, waited_ns);
+        self.site(&frames).fold(Site { count: 1, unfinished: 0, wait_ns: waited_ns, longest_ns: waited_ns, owners });
         if let Some(listed) = &mut self.listed {
-            let owner = Some(from.owner).filter(|owner| *owner != 0);
+            let owner = Some(owner).filter(|owner| *owner != 0);
             let wait = LockWait { end: context.at, thread: context.thread, wait_ns: waited_ns, owner, frames: Vec::new() };
-            listed.add(wait, from.stack);
+            listed.add(wait, stack);
         }
     }
 
