@@ -144,6 +144,22 @@ mod tests {
         }
     }
 
+    /// Later ones are those of the stop.
+    #[test]
+    fn the_first_occurrence_is_described() {
+        let mut encoder = Encoder::new(TraceHeader::default());
+        let fields = vec![Field { name: "Number".to_owned(), kind: FieldType::Int32 }];
+        let metadata = encoder.metadata(&Metadata { provider: "P".to_owned(), event_id: 7, fields, ..Metadata::default() });
+        for number in [41_u32, 42] {
+            encoder.event(&NewEvent { metadata, payload: &number.to_le_bytes(), ..NewEvent::default() });
+        }
+        encoder.end();
+        let mut trigger = EventTrigger::new(Some(Trigger::parse("P/7").unwrap()));
+        Decoder::new(Limits::default()).feed(&encoder.take(), &mut trigger).unwrap();
+        let found: Vec<_> = trigger.found.iter().flat_map(|found| found.fields()).collect();
+        assert_eq!(found, [("Number", "41")]);
+    }
+
     #[test]
     fn event_must_occur_several_times_in_a_time() {
         let mut encoder = Encoder::new(TraceHeader { ticks_per_second: 1_000, ..TraceHeader::default() });

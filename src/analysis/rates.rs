@@ -126,3 +126,37 @@ impl RecentRate {
         self.at(now) / seconds
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    #[test]
+    fn losses_of_a_thread_close_together_are_one_gap() {
+        let mut rates = Rates::default();
+        let mut lose = |at, thread, count, kind| {
+            rates.lost(at, &Loss { count, kind, capture_thread: ThreadId::of(thread), timestamp: at });
+        };
+        lose(99 * SECOND, 1, 9, LossKind::Start);
+        for (tenths, thread, count) in [(1000, 1, 2), (1005, 1, 3), (1006, 2, 4), (1020, 1, 5)] {
+            lose(tenths * SECOND / 10, thread, count, LossKind::Gap);
+        }
+        let found = rates.snapshot(125 * SECOND);
+        assert_eq!((found.total_lost, found.recent_lost), (14, 14), "before the first event of a thread, none may be missing");
+        let gaps: Vec<_> = found.gaps.iter().map(|gap| (gap.at * 10 / SECOND, gap.capture_thread.thread, gap.count)).collect();
+        assert_eq!(gaps, [(1020, 1, 5), (1006, 2, 4), (1000, 1, 5)]);
+    }
+
+    /// Events of several threads are not in order.
+    #[test]
+    fn an_older_event_does_not_make_newer_ones_older() {
+        let of = |events: &[i64]| {
+            let mut rate = RecentRate::default();
+            events.iter().for_each(|second| rate.add(second * SECOND));
+            rate.rate(30 * SECOND)
+        };
+        assert!(of(&[30, 20]) >= of(&[30]) && of(&[30]) > 0.3, "{} {}", of(&[30, 20]), of(&[30]));
+    }
+}

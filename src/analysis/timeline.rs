@@ -155,6 +155,10 @@ mod tests {
         line.add(0, 9.0);
         assert_eq!(line.sum(1_000_000_000_000, 300), 1.0, "too old for its second");
         assert_eq!(line.whole().1.iter().sum::<f64>(), 19.0, "and not lost");
+        assert_eq!(line.sum(500_000_000_000, 300), 0.0, "no longer known");
+        let mut later = Timeline::new(Merge::Sum);
+        later.add(100_000_000_000, 30.0);
+        assert_eq!(later.rate(102_000_000_000, 10), 15.0, "since the first value");
     }
 
     #[test]

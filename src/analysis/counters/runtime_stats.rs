@@ -71,3 +71,40 @@ impl RuntimeStats {
 fn sum(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     values.flatten().reduce(|a, b| a + b)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counter(name: &str, history: &[f64]) -> CounterSnapshot {
+        let last = history.last().copied();
+        let history = history.iter().zip(1..).map(|(value, at)| (at, *value)).collect();
+        let (group, name) = (COUNTERS_PROVIDER.to_owned(), name.to_owned());
+        CounterSnapshot { group, name, value: last, rate: last, history, ..CounterSnapshot::default() }
+    }
+
+    /// It includes everything since the start of the process.
+    #[test]
+    fn the_first_interval_of_a_session_has_no_rate() {
+        let exceptions = |history: &[f64]| RuntimeStats::new(&[counter("exception-count", history)]).exceptions;
+        assert_eq!((exceptions(&[900.0]), exceptions(&[900.0, 2.0])), (None, Some(2.0)));
+    }
+
+    #[test]
+    fn time_in_gc_is_that_of_the_latest_collection_for_ten_intervals() {
+        let percent = |collections: &[f64]| {
+            RuntimeStats::new(&[counter("time-in-gc", &[7.0]), counter("gen-0-gc-count", collections)]).gc_time_percent
+        };
+        let (mut collecting, idle) = ([0.0; 10], [0.0; 10]);
+        collecting[0] = 1.0;
+        assert_eq!([percent(&collecting), percent(&idle[1..]), percent(&idle)], [Some(7.0), Some(7.0), Some(0.0)]);
+    }
+
+    #[test]
+    fn cpu_time_is_a_share_of_all_processors() {
+        let percent = |processors| {
+            RuntimeStats::new(&[counter("dotnet.process.cpu.time", &[2.0]), counter("dotnet.process.cpu.count", &[processors])]).cpu_percent
+        };
+        assert_eq!((percent(4.0), percent(0.0)), (Some(50.0), None));
+    }
+}

@@ -80,6 +80,60 @@ fn parts_of_a_recording_without_events_have_none_of_them() {
     assert_eq!(figures(&sections, Subject::Gc)[0], ("gen 0 collections", None, Some(0.0)));
 }
 
+/// It may be one of the others that are not listed.
+#[test]
+fn what_is_not_listed_is_none_and_not_zero() {
+    let play = |names: &[String]| {
+        let mut script = Script::new();
+        for (name, place) in names.iter().zip(1..) {
+            let at = place as i64 * 5 * MS;
+            script.stack(&[place * 0x1000]);
+            throw(&mut script, at, name);
+            allocate(&mut script, at, 4000, name);
+            script.runtime(81, 1, at, 7, Bytes::default().u8(0).u16(0));
+            script.runtime(91, 0, at + 1000 * place as i64, 7, Bytes::default().u8(0).u16(0));
+        }
+        script.play()
+    };
+    for (count, expected) in [(5, Some(0.0)), (6000, None)] {
+        let many: Vec<_> = (1..=count).map(|number| format!("Type{number}")).collect();
+        let sections = sections(&play(&["A".to_owned(), "B".to_owned(), "C".to_owned()]), &play(&many));
+        for subject in [Subject::Exceptions, Subject::Allocations] {
+            let found = figures(&sections, subject);
+            let (_, before, after) = found.iter().find(|figure| figure.0 == "A").unwrap();
+            assert!(before.is_some() && *after == expected, "{subject:?}: {after:?}");
+        }
+        // The first places have the shortest waits.
+        let site = figures(&sections, Subject::Contention);
+        let (_, before, after) = site.iter().find(|figure| figure.0 == "0x1000").unwrap();
+        assert!(before.is_some() && (count < 100 || after.is_none()), "{after:?}");
+    }
+}
+
+/// A duration of no requests is not 0, nor are the allocations of a recording without them.
+#[test]
+fn figures_without_data_are_none_and_not_zero() {
+    let play = |has_more: bool| {
+        let mut script = Script::new();
+        script.runtime(1, 2, 100 * MS, 7, Bytes::default().u32(1).u32(1).u32(0).u32(0).u16(0).u64(0));
+        let hosting = "Microsoft.AspNetCore.Hosting";
+        script.activity(1).described(hosting, "RequestStart", &[], 0, Bytes::default());
+        if has_more {
+            script.activity(1).described(hosting, "RequestStop", &[], 30 * MS, Bytes::default());
+            allocate(&mut script, 200 * MS, 4000, "Shop.Order");
+        }
+        throw(&mut script, 1000 * MS, "A");
+        script.play()
+    };
+    let sections = sections(&play(true), &play(false));
+    let of = |subject, name: &str| {
+        let found = figures(&sections, subject);
+        found.into_iter().find(|figure| figure.0 == name).map(|(_, before, after)| (before, after))
+    };
+    assert_eq!(of(Subject::Operations, "Request (Hosting) p50"), Some((Some(30e6), None)));
+    assert_eq!(of(Subject::Gc, "allocated"), Some((Some(4000.0), None)));
+}
+
 #[test]
 fn methods_are_compared_by_share_of_time() {
     let sampled = |hot: i64| {

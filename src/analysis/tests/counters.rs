@@ -243,6 +243,8 @@ fn all_instrument_kinds_are_decoded() {
 #[test]
 fn non_monotonic_counters_are_shown_as_up_down_counters() {
     let mut script = Script::new();
+    let interval = [Text("sessionId", "me"), Time("intervalStartTime", 10_000_000), Time("intervalEndTime", 20_000_000)];
+    metrics(&mut script, 0, "CollectionStart", &interval);
     let mut publish = |at: i64, meter: &str, name: &str, rate: &str, total: &str| {
         let parts = [
             Text("sessionId", "me"),
@@ -261,6 +263,9 @@ fn non_monotonic_counters_are_shown_as_up_down_counters() {
         publish(second * S, "Shop", "open", queue.0, queue.1);
         publish(second * S, "Shop", "dotnet.thread_pool.thread.count", threads.0, threads.1);
     }
+    for (second, rate, total) in [(1, "", "5"), (2, "4", "9"), (3, "-2", "7")] {
+        publish(second * S, "Shop", "late", rate, total);
+    }
     let found = counters(&mut script, CounterSession::default());
     let of = |group: &str, name: &str| {
         let counter = found.counters.iter().find(|counter| counter.group == group && counter.name == name).unwrap();
@@ -270,6 +275,7 @@ fn non_monotonic_counters_are_shown_as_up_down_counters() {
     assert_eq!(of("System.Runtime", "dotnet.thread_pool.thread.count"), (amount, Some(6.0), Some(1.0), vec![5.0, 5.0, 6.0]));
     assert_eq!(of("System.Runtime", "dotnet.thread_pool.queue.length"), (amount, Some(9.0), Some(2.0), vec![10.0, 7.0, 9.0]));
     assert_eq!(of("Shop", "open"), (amount, Some(9.0), Some(2.0), vec![7.0, 9.0]), "no rates among its values");
+    assert_eq!(of("Shop", "late"), (amount, Some(7.0), Some(-2.0), vec![7.0]), "it fell after it had a rate");
     assert_eq!(of("Shop", "dotnet.thread_pool.thread.count").0, CounterKind::Counter, "another meter's");
 }
 

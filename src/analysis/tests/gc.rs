@@ -86,6 +86,44 @@ fn collections_are_paired_by_number() {
     assert_eq!((heap.size(), heap.pinned, heap.finalization, heap.pinned_objects, heap.handles), (7, Some(7), 3, 4, 5));
 }
 
+/// Only a background collection can be in progress when another one starts, and that one is not a background collection.
+#[test]
+fn collections_whose_end_is_missing_are_not_in_progress() {
+    let running = |first, second| {
+        let mut script = Script::new();
+        start(&mut script, MS, 1, 7, 2, 0, first);
+        start(&mut script, 2 * MS, 1, 8, 1, 0, second);
+        script.snapshot().gc.running
+    };
+    assert_eq!([running(0, 0), running(1, 0), running(0, 1), running(1, 1)], [1, 2, 1, 1]);
+}
+
+#[test]
+fn a_pause_before_a_background_collection_is_not_its_own() {
+    let mut script = Script::new();
+    for at in [0, 20] {
+        suspend(&mut script, at * MS, 1, 1);
+        restart(&mut script, (at + 2) * MS, 1);
+    }
+    start(&mut script, 10 * MS, 1, 7, 2, 0, 1);
+    end(&mut script, 30 * MS, 1, 7, 2);
+    assert_eq!(script.snapshot().gc.recent[0].pause_ns, Some(2_000_000));
+}
+
+#[test]
+fn objects_do_not_wait_for_finalizers_that_may_have_run_among_lost_events() {
+    let queued = |loses| {
+        let mut script = Script::new();
+        heap(&mut script, MS, 1, [1, 2, 3, 4, 5]);
+        if loses {
+            script.lose(2, 1);
+        }
+        restart(&mut script, 1001 * MS, 2);
+        script.snapshot().gc.finalizer_wait.map(|wait| (wait.waiting_ns, wait.queued))
+    };
+    assert_eq!((queued(false), queued(true)), (Some((1_000_000_000, 3)), None));
+}
+
 #[test]
 fn lost_events_do_not_cause_long_pauses() {
     let mut script = Script::new();

@@ -116,3 +116,42 @@ fn no_heap_snapshot_without_a_heap_walk() {
     collection(&mut script, 1, 2, |_| {});
     assert!(script.play().heap().is_none());
 }
+
+/// Other collections start and end, and events are lost, before, during and after the walk.
+#[test]
+fn a_walk_lasts_until_the_end_of_its_collection() {
+    let walk = |is_over: bool| {
+        let mut script = Script::new();
+        let start = |script: &mut Script, number, kind| {
+            script.runtime(1, 2, 0, 1, Bytes::default().u32(number).u32(2).u32(1).u32(kind).u16(0).u64(0));
+        };
+        let end = |script: &mut Script, number| _ = script.runtime(2, 1, 0, 1, Bytes::default().u32(number).u32(2).u16(0));
+        types(&mut script, &[(1, "A")]);
+        script.lose(1, 2);
+        start(&mut script, 7, 0);
+        start(&mut script, 8, 1);
+        nodes(&mut script, 0, &[(1, 24, 0)]);
+        end(&mut script, 8);
+        if is_over {
+            end(&mut script, 7);
+            script.lose(1, 3);
+            start(&mut script, 9, 0);
+        }
+        heap(&mut script)
+    };
+    assert!(!walk(false).is_finished && walk(true).is_finished);
+    assert_eq!(walk(true).problems, []);
+}
+
+#[test]
+fn incomplete_events_of_a_walk_are_missing() {
+    let mut script = Script::new();
+    types(&mut script, &[(1, "A")]);
+    collection(&mut script, 1, 2, |script| {
+        // One of the two objects.
+        let payload = Bytes::default().u32(0).u32(2).u16(0).u64(0x1000).u64(24).u64(1).u64(0);
+        script.runtime(18, 0, 0, 1, payload);
+    });
+    let heap = heap(&mut script);
+    assert_eq!((heap.objects, heap.problems), (1, vec![HeapProblem::EventsMissing(1)]));
+}

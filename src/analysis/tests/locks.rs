@@ -74,6 +74,7 @@ fn waiting_threads_are_counted_during_the_wait() {
     assert_eq!((stuck.count, stuck.ended, stuck.waiting, stuck.wait_ns, stuck.longest_ns), (3, 0, 3, 90_000_000_000, 30_000_000_000));
     assert_eq!(stuck.long_waits_ns, [30_000_000_000; 3]);
     assert_eq!(at(65, true).long_waits_ns, [0_u64; 0], "they have ended");
+    assert_eq!(at(30, false).long_waits_ns, [0_u64; 0], "they are not long yet");
     let site = &stuck.sites[0];
     assert_eq!((stuck.sites.len(), site.count, site.unfinished, site.wait_ns, stuck.others_ns), (1, 3, 3, 90_000_000_000, 0));
 }
@@ -88,6 +89,29 @@ fn wait_whose_end_was_lost_has_no_duration() {
     let contention = script.snapshot().contention;
     assert_eq!((contention.count, contention.ended, contention.wait_ns, contention.waiting), (2, 1, 2_000_000, 0));
     assert_eq!((contention.sites.len(), contention.sites[0].count), (1, 2), "and stays in the count of its place");
+}
+
+#[test]
+fn wait_that_another_one_of_its_thread_follows_is_counted_without_a_duration() {
+    let mut script = Script::new();
+    for at in [0, 1000 * MS] {
+        script.runtime(81, 1, at, 1, Bytes::default().u8(0).u16(0));
+    }
+    script.runtime(91, 0, 1002 * MS, 1, Bytes::default().u8(0).u16(0));
+    let contention = script.snapshot().contention;
+    assert_eq!((contention.count, contention.ended, contention.wait_ns), (2, 1, 2_000_000));
+    assert_eq!((contention.sites.len(), contention.sites[0].count, contention.sites[0].wait_ns), (1, 2, 2_000_000));
+}
+
+/// Four owners are kept, those with the longest waits.
+#[test]
+fn threads_with_the_longest_waits_are_listed_as_owners() {
+    let mut script = Script::new();
+    for (at, owner, ms) in [(0, 11, 50), (100, 12, 20), (200, 13, 30), (300, 14, 40), (400, 15, 10), (500, 12, 25), (600, 16, 35)] {
+        script.runtime(81, 2, at * MS, 1, Bytes::default().u8(0).u16(0).u64(1).u64(0).u64(owner));
+        script.runtime(91, 0, (at + ms) * MS, 1, Bytes::default().u8(0).u16(0));
+    }
+    assert_eq!(script.snapshot().contention.sites[0].owners, [(11, 1), (12, 2), (14, 1), (16, 1)]);
 }
 
 /// A thread that waits when a session is stopped does not wait for the rundown.

@@ -61,6 +61,18 @@ fn events_are_kept_up_to_a_maximum_rate() {
     assert!(recent.events[..5].iter().all(|(event, _)| event.kind.name == "Late"));
 }
 
+/// Otherwise no more events would be kept, or all of them.
+#[test]
+fn maximum_rate_applies_after_a_large_step_back_of_the_clock() {
+    let mut script = Script::new();
+    script.event(own("Early"), 900_000 * MS, 1, 1, Bytes::default().u32(0).text(""));
+    for number in 0..10_000 {
+        script.event(own("Flood"), i64::from(number) * MS / 10, 1, 1, Bytes::default().u32(number).text(""));
+    }
+    let recent = play(&mut script, "").recent();
+    assert!((9_400..=9_600).contains(&recent.skipped), "{}", recent.skipped);
+}
+
 #[test]
 fn filter_applies_to_kept_and_new_events() {
     let script = || {
