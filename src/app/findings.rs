@@ -250,6 +250,12 @@ mod tests {
                 assert_eq!(analysis(|snapshot| set(snapshot, above), is_ended), [(tab, expected.to_owned())]);
             }
         }
+        let rare = |snapshot: &mut Snapshot| (snapshot.thread_pool.starvations, snapshot.recorded_ns) = (2, 200_000_000_000);
+        assert_eq!(analysis(rare, true), [], "0.5 % of the time");
+        let long = |snapshot: &mut Snapshot| {
+            (snapshot.contention.long_waits_ns, snapshot.contention.recent_waiters) = (vec![11_000_000_000; 2], Some(4.0));
+        };
+        assert_eq!(analysis(long, false).len(), 1, "half of the waits are long ones");
     }
 
     #[test]
@@ -279,9 +285,12 @@ mod tests {
             (10.1, Some(0.0), Some("10/s exceptions, 0/s before")),
             (60.0, Some(55.0), Some("60/s exceptions")),
         ] {
-            let set = |snapshot: &mut Snapshot| (snapshot.exceptions.rate, snapshot.exceptions.previous_rate) = (rate, usual);
+            let set = |snapshot: &mut Snapshot| {
+                (snapshot.exceptions.rate, snapshot.exceptions.previous_rate) = (rate, usual);
+                snapshot.exceptions.thrown = (rate * 20.0) as u64;
+            };
             assert_eq!(analysis(set, false).into_iter().map(|(_, expected)| expected).next().as_deref(), expected, "{rate} {usual:?}");
-            assert_eq!(analysis(set, true), [], "over all of it there is no before");
+            assert_eq!(analysis(set, true).len(), usize::from(rate > 50.0), "over all of it there is no before");
         }
     }
 

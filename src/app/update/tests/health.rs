@@ -155,15 +155,22 @@ fn cpu_throttling_and_cpu_wait_are_issues() {
     assert_eq!(found(1000, Some(3800), 1100, 50, 49), limited("98 %"));
     assert_eq!(found(1000, None, 1100, 50, 13), limited("26 %"), "where times of threads are not measured");
     assert_eq!(found(1000, Some(3800), 1100, 50, 6), limited("12 %"), "it is to blame for the waiting");
+    assert_eq!(found(1000, Some(3800), 10_000, 50, 6), limited("12 %"), "also on a busy machine");
     assert_eq!(found(1000, Some(100), 1100, 50, 12), [], "24 % of periods");
     assert_eq!(found(1000, Some(3800), 1100, 9, 9), [], "too few periods, and no other process is to blame");
     assert_eq!(found(20, Some(10), 900, 50, 49), [], "something else in its group is throttled");
     let busy = "runnable threads wait for a CPU 75 % of the time (others use 1.8 CPUs)".to_owned();
     assert_eq!(found(1000, Some(3000), 10_000, 0, 0), [(HealthIssue::CpuWait, busy)]);
+    let just = "runnable threads wait for a CPU 30 % of the time (others use 1.3 CPUs)".to_owned();
+    assert_eq!(found(3500, Some(1500), 10_000, 0, 0), [(HealthIssue::CpuWait, just)]);
     assert_eq!(found(9000, Some(27_000), 9_900, 0, 0), [], "it wants more CPUs than there are, and nothing else does");
     assert_eq!(found(50, Some(300), 10_000, 0, 0), [], "it is rarely ready to run");
     assert_eq!(found(450, Some(850), 2_000, 0, 0), [], "it runs for moments, and the machine is idle");
     assert_eq!(found(20, None, 900, 50, 49), [], "it hardly runs, and whether it waits is not known");
+    let constraints = CpuConstraints { machine: Some(Duration::from_secs(2)), ..CpuConstraints::default() };
+    let [half, second] = [500, 1000].map(Duration::from_millis);
+    let short = CpuUse { span: second, cpu: Some(half), runnable: Some(second), constraints };
+    assert_eq!(health_issues(&healthy(), Some(short), &ResourceHistory::default(), &Thresholds::default()), [], "for a moment");
     let limit = CpuLimit { group: 1, cores: 0.2, periods: 50, throttled: 49 };
     let unknown = CpuUse {
         span: Duration::from_secs(5),
@@ -254,6 +261,8 @@ fn requests_waiting_for_a_connection_are_an_issue() {
         assert_eq!(found(version, &[9500.0, 0.0, 9000.0, 0.0, 9100.0, 0.0], 10.0), [waits, slow]);
         assert_eq!(found(version, &[9500.0, 0.0, 9000.0, 0.0], 10.0), [slow], "in two intervals only");
         assert_eq!(found(version, &[1000.0; 5], 0.1), [""; 0], "1 s");
+        let waits = "outgoing requests wait 4.0 s on average for a connection";
+        assert_eq!(found(version, &[4000.0; 5], 10.0), [slow, waits], "less than half of the time");
     }
 }
 
