@@ -148,6 +148,27 @@ fn jit_time_excludes_nested_compilations() {
 }
 
 #[test]
+fn compilation_whose_end_may_be_lost_has_no_time() {
+    let mut script = Script::new();
+    begin(&mut script, 0, 1, 1);
+    script.lose(1, 2);
+    body(&mut script, 5000 * MS, 1, 1, "M", 0x188);
+    let jit = script.snapshot().jit;
+    assert_eq!((jit.jitted, jit.time.map(|time| time.total_ns)), (1, None));
+}
+
+/// The first events of a session are not typical.
+#[test]
+fn usual_rate_of_exceptions_is_known_after_some_time() {
+    let usual = |seconds: i64| {
+        let mut script = Script::new();
+        (0..=seconds).for_each(|second| throw(&mut script, second * 1000 * MS, "System.Exception", "", 0));
+        script.snapshot().exceptions.previous_rate
+    };
+    assert_eq!((usual(39), usual(60)), (None, Some(1.0)));
+}
+
+#[test]
 fn assembly_loads_unloads_and_failures_are_counted() {
     let assembly = |id, flags, name| Bytes::default().u64(id).u64(0).u64(0).u32(flags).text(name).u16(0);
     let search =

@@ -110,6 +110,16 @@ fn a_pause_before_a_background_collection_is_not_its_own() {
     assert_eq!(script.snapshot().gc.recent[0].pause_ns, Some(2_000_000));
 }
 
+/// The restart belongs to the later suspension.
+#[test]
+fn a_suspension_without_an_end_is_no_pause() {
+    let mut script = Script::new();
+    suspend(&mut script, 0, 1, 1);
+    suspend(&mut script, 1000 * MS, 1, 0);
+    restart(&mut script, 1001 * MS, 1);
+    assert_eq!(script.snapshot().gc.pauses.count, 0);
+}
+
 #[test]
 fn objects_do_not_wait_for_finalizers_that_may_have_run_among_lost_events() {
     let queued = |loses| {
