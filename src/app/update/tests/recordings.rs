@@ -33,8 +33,11 @@ fn one_key_starts_and_stops_a_recording() {
     assert!(app.last_toast().contains("x stops without it"));
     app.press("x");
     assert_eq!(app.take_effects(), [Effect::AbandonTrace { id: RecordingId(1) }]);
-    app.report(recording(1, 7, done(StoppedBy::Interrupt, false, true, None)));
+    let over = done(StoppedBy::Interrupt, false, true, None);
+    app.report(recording(1, 7, over.clone()));
     assert!(!app.state.selected().unwrap().recording);
+    app.report(recording(1, 8, done(StoppedBy::Error, false, false, Some("late"))));
+    assert_eq!(app.state.recordings.all()[0].value.phase, over, "nothing follows the end");
     app.press("t");
     assert!(matches!(app.take_effects().as_slice(), [Effect::StartTrace { id: RecordingId(2), .. }]));
 }
