@@ -16,6 +16,7 @@ use super::background::IsLight;
 use super::clipboard::{MAX_OSC52, uses_desktop};
 use super::input::{self, Input};
 use super::runner::Runner;
+use super::sessions::{END_OF_PRODUCER, END_OF_WATCHES};
 use super::signal_request::SignalRequest;
 use super::signals::{self, Signals};
 use super::tasks::spawn;
@@ -116,14 +117,14 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     let left = catch(screen.run(input, messages, &mut signals)).await;
     drop(screen);
     watcher.abort();
-    runner.watches.finish(&mut signals).await;
-    runner.producer.stop();
+    runner.watches.finish(END_OF_WATCHES, &mut signals).await;
+    runner.producer.stop(&());
     runner.recordings.print_outcomes();
     match left {
         Ok(Ok(Exit { keep_recording: true })) => keep_recording(&mut runner, &mut signals).await,
         _ => finish(&mut runner, &mut signals).await,
     }
-    runner.producer.finish(&mut signals).await;
+    runner.producer.finish(END_OF_PRODUCER, &mut signals).await;
     left.unwrap_or_else(|panicked| resume_unwind(panicked)).map(drop)
 }
 

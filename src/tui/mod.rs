@@ -21,9 +21,9 @@ mod kernel;
 mod keyboard;
 mod launch;
 mod panic;
-mod producer;
 mod recordings;
 mod runner;
+mod sessions;
 #[cfg_attr(windows, allow(dead_code, reason = "a console asks for the end alone"))]
 mod signal_request;
 #[cfg_attr(windows, path = "windows/signals.rs")]
@@ -36,7 +36,6 @@ mod ticks;
 #[cfg_attr(windows, path = "windows/tty.rs")]
 mod tty;
 mod watcher;
-mod watches;
 mod work;
 
 pub use clipboard::clipboard_destination;

@@ -13,10 +13,9 @@ use super::files::Files;
 use super::heaps::Heaps;
 use super::kernel;
 use super::launch::{self, LaunchRecording};
-use super::producer::Producer;
 use super::recordings::Recordings;
+use super::sessions::{self, Sessions};
 use super::tasks::{self, blocking, boxed, start_blocking};
-use super::watches::Watches;
 use super::work::{clean_up, close_port, control, stacks};
 use crate::app::{Clipboard, ControlRequest, Effect, JobKind, JobResult, Msg, Ticket};
 use crate::model::{
@@ -39,8 +38,8 @@ pub(super) struct Runner {
     heaps: Heaps,
     processes: HashMap<ProcessKey, Process>,
     pub(super) recordings: Recordings,
-    pub(super) watches: Watches,
-    pub(super) producer: Producer,
+    pub(super) watches: Sessions<ProcessKey>,
+    pub(super) producer: Sessions<()>,
     /// Interval between values of a watched process.
     interval: Duration,
     desktop: Desktop,
@@ -80,8 +79,8 @@ impl Runner {
             heaps: Heaps::default(),
             processes: HashMap::default(),
             recordings: Recordings::default(),
-            watches: Watches::default(),
-            producer: Producer::default(),
+            watches: Sessions::default(),
+            producer: Sessions::default(),
             interval: refresh.max(MIN_INTERVAL),
             desktop: Desktop::default(),
             output_name,
@@ -162,13 +161,14 @@ impl Runner {
             Effect::Watch { key, ticket, meters } => match self.client_of(key) {
                 Ok((client, process)) => {
                     let watch = WatchOptions { process, interval: self.interval, meters };
-                    self.watches.start(client, watch, ticket, self.inbox.clone());
+                    let inbox = self.inbox.clone();
+                    self.watches.start(key, |stopped| sessions::watch(client, watch, stopped, ticket, inbox));
                 }
                 Err(trouble) => self.send(Msg::WatchEnded { ticket, trouble: Some(trouble.into()) }),
             },
-            Effect::Unwatch { key } => self.watches.stop(key),
+            Effect::Unwatch { key } => self.watches.stop(&key),
             Effect::FilterEvents { id, filter } => self.recordings.filter_events(id, filter),
-            Effect::StopProducer => self.producer.stop(),
+            Effect::StopProducer => self.producer.stop(&()),
             Effect::Copy { text, label } => {
                 let set = self.desktop.set(text);
                 self.spawn(async move {
@@ -260,7 +260,8 @@ impl Runner {
             JobKind::Producer { targets, profiles } => match self.directory() {
                 Ok(directory) => {
                     let settings = Settings { targets, profiles, ..Settings::default() };
-                    self.producer.start(ServeOptions { address: None, settings, directory }, ticket, self.inbox.clone());
+                    let (options, inbox) = (ServeOptions { address: None, settings, directory }, self.inbox.clone());
+                    self.producer.start((), |stopped| sessions::serve(options, stopped, ticket, inbox));
                 }
                 Err(reason) => self.send(Msg::job_done(ticket, Err(reason))),
             },
