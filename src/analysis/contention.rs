@@ -1,7 +1,5 @@
 //! Lock contention: number, duration and location of waits.
 
-use std::cmp::Reverse;
-
 use foldhash::HashMap;
 
 use crate::clr::EventKind;
@@ -10,6 +8,7 @@ use crate::nettrace::ThreadId;
 use crate::sorting::CompactSort;
 
 use super::event_context::{EventContext, Frames};
+use super::lock_owners::Owners;
 use super::lock_waits::{LockWait, LockWaits};
 use super::ranking::{Ranking, Row};
 use super::{Distribution, Occurrence, Symbols, Timeline};
@@ -22,8 +21,6 @@ const LONG_WAIT_NS: u64 = 1_000_000_000;
 const TOP: usize = 100;
 /// Number of leaf frames that identify a site; the first ones belong to the lock itself.
 const DEPTH: usize = 12;
-/// Number of threads that are kept of those that held the lock of a site.
-const OWNERS: usize = 4;
 /// Length of the window for recent waits, in seconds.
 const RECENT_SECONDS: u32 = 10;
 /// Minimum time since the start of a session for which the mean number of waiting threads is reported: a single burst is not an average.
@@ -61,48 +58,6 @@ struct Waiting {
     stack: Frames,
 }
 
-/// The threads that held the lock when waits began, those with the longest waits.
-#[derive(Debug, Clone, Copy, Default)]
-struct Owners([Owner; OWNERS]);
-
-/// A thread, or 0 if the place is free.
-#[derive(Debug, Clone, Copy, Default)]
-struct Owner {
-    thread: u64,
-    waits: u64,
-    wait_ns: u64,
-}
-
-impl Owners {
-    fn of(thread: u64, wait_ns: u64) -> Self {
-        let mut owners = Self::default();
-        owners.add(Owner { thread, waits: 1, wait_ns });
-        owners
-    }
-
-    /// Adds to the thread's place, or replaces the one with the shortest waits if these are longer.
-    fn add(&mut self, owner: Owner) {
-        if owner.thread == 0 {
-            return;
-        }
-        if let Some(known) = self.0.iter_mut().find(|known| known.thread == owner.thread) {
-            known.waits = known.waits.saturating_add(owner.waits);
-            known.wait_ns = known.wait_ns.saturating_add(owner.wait_ns);
-        } else if let Some(least) = self.0.iter_mut().min_by_key(|known| (known.thread != 0, known.wait_ns))
-            && (least.thread == 0 || least.wait_ns < owner.wait_ns)
-        {
-            *least = owner;
-        }
-    }
-
-    /// Returns the threads with their numbers of waits, those with the longest waits first.
-    fn list(&self) -> Vec<(u64, u64)> {
-        let mut known: Vec<_> = self.0.iter().filter(|owner| owner.thread != 0).collect();
-        known.compact_sort_by_key(|owner| (Reverse(owner.wait_ns), owner.thread));
-        known.into_iter().map(|owner| (owner.thread, owner.waits)).collect()
-    }
-}
-
 #[derive(Debug, Clone, Copy, Default)]
 struct Site {
     count: u64,
@@ -125,7 +80,7 @@ impl Row for Site {
         self.unfinished += row.unfinished;
         self.wait_ns = self.wait_ns.saturating_add(row.wait_ns);
         self.longest_ns = self.longest_ns.max(row.longest_ns);
-        row.owners.0.into_iter().for_each(|owner| self.owners.add(owner));
+        self.owners.merge(row.owners);
     }
 }
 
@@ -397,15 +352,6 @@ impl Contention {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn owners_with_the_longest_waits_are_kept() {
-        let mut owners = Owners::default();
-        for (thread, wait_ns) in [(7, 5), (0, 99), (8, 1), (7, 5), (9, 20), (6, 2), (5, 1), (4, 30)] {
-            owners.add(Owner { thread, waits: 1, wait_ns });
-        }
-        assert_eq!(owners.list(), [(4, 1), (9, 1), (7, 2), (6, 1)]);
-    }
 
     /// A corrupt timestamp can be any number.
     #[test]

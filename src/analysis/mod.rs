@@ -31,6 +31,7 @@ mod images;
 mod jit;
 mod latest;
 mod live;
+mod lock_owners;
 mod lock_waits;
 mod logs;
 mod methods;
