@@ -27,7 +27,7 @@ const DN_TOP: &str = env!("CARGO_BIN_EXE_dn-top");
 /// Each with `PID` for that of the program.
 const OBSERVERS: [&[&str]; 6] = [
     &["sleep", "1000"],
-    &[DN_TOP, "cpu", "PID"],
+    &[DN_TOP, "cpu", "PID", "--duration", "1h"],
     &["perf", "record", "-F", "999", "-e", "cpu-clock", "-g", "-p", "PID"],
     &[DN_TOP, "trace", "PID", "--profile", "cpu"],
     &[DN_TOP, "trace", "PID", "--profile", "cpu-sampling"],
