@@ -320,6 +320,15 @@ async fn every_version_can_be_watched_and_reports_downgrades() {
 }
 
 #[tokio::test]
+async fn watch_of_a_process_that_has_just_ended_is_no_error() {
+    let Bench { runtime, client, process, .. } = bench(spec());
+    drop(runtime);
+    let watched = WatchOptions { process, interval: Duration::from_secs(1), meters: false };
+    let (_stop, stopped) = tokio::sync::watch::channel(false);
+    assert_eq!(watch(&client, &watched, stopped, |_, _| std::future::ready(())).await, Ok(()));
+}
+
+#[tokio::test]
 async fn stop_event_ends_the_recording() {
     let bench = bench(spec());
     let stop_on = Trigger::parse("Microsoft-Windows-DotNETRuntime/ExceptionThrown:Exception").ok();

@@ -5,12 +5,13 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::blocking::read_process;
-use super::counters::{CounterEvent, CounterMonitor, CounterOptions, CounterSelection};
+use super::counters::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection};
 use super::cpu_use::CpuMonitor;
+use super::plan::StartError;
 use crate::analysis::{CountersSnapshot, RequestDurations};
 use crate::clr::COUNTERS_PROVIDER;
 use crate::ipc::BufferMb;
-use crate::model::{Process, ProcessUse, ResourceUse};
+use crate::model::{Process, ProcessUse, ResourceUse, Trouble};
 use crate::net::client::Client;
 
 /// Size of the event buffer in the target, in MB: the minimum.
@@ -83,7 +84,11 @@ pub async fn watch<F: Future<Output = ()>>(
         let event = tokio::select! {
             // An error means that the sender was dropped.
             _ = stop.wait_for(|stop| *stop) => break,
-            event = monitor.next() => event.map_err(|error| error.to_string())?,
+            event = monitor.next() => match event {
+                // It ended before the session was open.
+                Err(CounterError::Start(StartError::Exchange(error))) if error.trouble() == Some(Trouble::Stale) => break,
+                event => event.map_err(|error| error.to_string())?,
+            },
         };
         match event {
             CounterEvent::Values(counters) => {
