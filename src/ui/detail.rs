@@ -20,7 +20,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout
         let (style, key_style) = match (tab == state.tab, focused) {
             (true, true) => (theme.chip, theme.chip),
             (true, false) => (theme.strong, theme.strong),
-            (false, _) => (theme.dim, theme.accent),
+            (false, true) => (theme.dim, theme.accent),
+            // Digits sort the process table if that has the focus.
+            (false, false) => (theme.dim, theme.dim),
         };
         let blank = if place.width > width(key) + width(title) { " " } else { "" };
         let behind = if key.is_empty() { "" } else { blank };

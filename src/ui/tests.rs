@@ -90,6 +90,24 @@ fn every_scene_matches_its_snapshot() {
 }
 
 #[test]
+fn digits_of_tabs_look_like_keys_only_where_they_open_them() {
+    let mut app = scene("table", 120, 40);
+    let styles = |app: &TestApp| {
+        let buffer = picture(app, &Theme::dark(), 120, 40);
+        let found =
+            (0..40).find_map(|y| (1..119).find(|x| buffer[(*x, y)].symbol() == "6" && buffer[(*x + 1, y)].symbol() == "T").map(|x| (x, y)));
+        let (x, y) = found.unwrap();
+        (buffer[(x, y)].style(), buffer[(x + 1, y)].style())
+    };
+    // They sort the table.
+    let (digit, title) = styles(&app);
+    assert_eq!(digit, title);
+    app.press("⏎");
+    let (digit, title) = styles(&app);
+    assert_ne!(digit, title);
+}
+
+#[test]
 fn scenes_at_various_sizes_match_their_snapshots() {
     for (name, width, height) in [
         ("sick-overview", 120, 40),
