@@ -234,6 +234,19 @@ fn sample_counts_match_in_every_format() {
 }
 
 #[test]
+fn equal_exports_are_identical() {
+    let place = folder();
+    for name in ["net31-heavy", "v6-record-trace-oncpu-offcpu"] {
+        let file = capture(name, place.path());
+        for format in FORMATS {
+            let more: &[&str] = if format == "perfetto" { &["--slices", "--flows"] } else { &[] };
+            // Each process has its own hash seed.
+            assert!(export(&file, format, more) == export(&file, format, more), "{name}: {format}");
+        }
+    }
+}
+
+#[test]
 fn speedscope_events_are_nested_and_ordered() {
     let place = folder();
     for name in CAPTURES {

@@ -79,7 +79,9 @@ impl Activities {
 
     /// Ends all running activities.
     pub(super) fn finish(&self, end: i64, output: &mut Output<'_>) {
-        for (place, activity) in self.pairs.running() {
+        let mut running: Vec<_> = self.pairs.running().collect();
+        running.sort_unstable_by_key(|(place, _)| *place);
+        for (place, activity) in running {
             if let Some(Some(unfinished)) = self.places.get(place) {
                 self.show(*unfinished, activity, end, Some(("unfinished", ArgumentValue::Flag(true))), output);
             }

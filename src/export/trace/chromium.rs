@@ -2,6 +2,7 @@
 //!
 //! Source: the document "Trace Event Format". Times are microseconds since the start of the session.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use foldhash::HashMap;
@@ -21,7 +22,7 @@ pub(super) struct Chromium<W> {
     out: W,
     subject: Subject,
     is_first: bool,
-    threads: HashMap<ThreadId, Spans>,
+    threads: BTreeMap<ThreadId, Spans>,
     tracks: HashMap<(u64, String), u64>,
     /// Number of slices on threads.
     slices: u64,
@@ -31,7 +32,7 @@ impl<W: Write> Chromium<W> {
     pub(super) fn new(mut out: W, subject: Subject) -> io::Result<Self> {
         out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
         let pid = subject.header.process_id;
-        let mut chromium = Self { out, subject, is_first: true, threads: HashMap::default(), tracks: HashMap::default(), slices: 0 };
+        let mut chromium = Self { out, subject, is_first: true, threads: BTreeMap::new(), tracks: HashMap::default(), slices: 0 };
         // The trace processor rejects files with an empty name, and files without events.
         let name = Some(chromium.subject.command_line.clone()).filter(|name| !name.is_empty());
         let name = name.unwrap_or_else(|| format!("process {pid}"));
@@ -129,9 +130,13 @@ impl<W: Write> Writer for Chromium<W> {
     }
 
     fn sample(&mut self, sample: &Sample, stacks: &Stacks) -> io::Result<()> {
-        let mut spans = self.threads.remove(&sample.thread).unwrap_or_default();
-        let result = spans.sample(sample.at, sample.duration, sample.node, stacks, |at, edge| self.edge(sample.thread, at, edge, stacks));
-        self.threads.insert(sample.thread, spans);
+        let Sample { thread, at, duration, node, .. } = *sample;
+        if self.threads.get_mut(&thread).is_some_and(|spans| spans.extend(at, duration, node)) {
+            return Ok(());
+        }
+        let mut spans = self.threads.remove(&thread).unwrap_or_default();
+        let result = spans.sample(at, duration, node, stacks, |at, edge| self.edge(thread, at, edge, stacks));
+        self.threads.insert(thread, spans);
         result
     }
 

@@ -1,5 +1,7 @@
 //! Slices that begin with one event and end with another.
 
+use std::collections::BTreeMap;
+
 use foldhash::HashMap;
 
 use crate::clr::EventKind;
@@ -18,15 +20,15 @@ const MAX_OPEN: usize = 4096;
 /// Maximum nesting of compilations on a thread, as in the analysis of compilation.
 const MAX_NESTED: usize = 32;
 
-/// The open slices.
+/// The open slices, in an order that does not depend on a hash seed where they are written in that order.
 #[derive(Debug, Default)]
 pub(super) struct OpenSlices {
     /// By suspending thread, which also restarts the threads.
-    pauses: HashMap<ThreadId, Pause>,
+    pauses: BTreeMap<ThreadId, Pause>,
     /// End of the latest pause of each process.
     paused: HashMap<u32, i64>,
-    background: HashMap<(u32, u32), Background>,
-    waits: HashMap<ThreadId, Wait>,
+    background: BTreeMap<(u32, u32), Background>,
+    waits: BTreeMap<ThreadId, Wait>,
     /// Innermost last: compiling a method can trigger the compilation of others.
     compilations: HashMap<ThreadId, Vec<Compilation>>,
     activities: Activities,
@@ -180,14 +182,14 @@ impl OpenSlices {
     }
 
     /// Ends all open slices.
-    pub(super) fn finish(mut self, end: i64, output: &mut Output<'_>) {
-        for (thread, pause) in self.pauses.drain().filter(|(_, pause)| pause.for_gc) {
+    pub(super) fn finish(self, end: i64, output: &mut Output<'_>) {
+        for (thread, pause) in self.pauses.into_iter().filter(|(_, pause)| pause.for_gc) {
             pause.show(thread, end, output);
         }
         for background in self.background.values() {
             background.show(end, output);
         }
-        for (thread, wait) in self.waits.drain() {
+        for (thread, wait) in self.waits {
             wait.show(thread, end, output);
         }
         self.activities.finish(end, output);
@@ -198,7 +200,7 @@ fn read<'a, P: Payload<'a>>(event: &Event<'a>, pointer_size: u8) -> Option<P> {
     P::read(Fields::of(event, pointer_size))
 }
 
-fn open<K: Eq + std::hash::Hash, V>(map: &mut HashMap<K, V>, key: K, value: V) {
+fn open<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: V) {
     if map.len() < MAX_OPEN || map.contains_key(&key) {
         map.insert(key, value);
     }

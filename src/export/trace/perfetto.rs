@@ -9,9 +9,8 @@ mod packets;
 mod state;
 mod tracks;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
-
-use foldhash::HashMap;
 
 use crate::nettrace::ThreadId;
 use crate::perfetto::field::{event, packet, sample};
@@ -35,7 +34,7 @@ pub(super) struct Perfetto<W> {
     packets: Packets,
     tracks: Tracks,
     /// The open calls of each thread, if samples are also written as slices.
-    calls: Option<HashMap<ThreadId, Spans>>,
+    calls: Option<BTreeMap<ThreadId, Spans>>,
     allocations: Allocations,
     path: Vec<FrameId>,
     /// Ids of the names of an event's arguments; kept to reuse its memory.
@@ -53,7 +52,7 @@ impl<W: Write> Perfetto<W> {
         }
         let mut tracks = Tracks::new(subject);
         tracks.process(0, &mut packets);
-        let calls = with_calls.then(HashMap::default);
+        let calls = with_calls.then(BTreeMap::new);
         let mut perfetto = Self {
             out,
             packets,
@@ -137,13 +136,16 @@ impl<W: Write> Writer for Perfetto<W> {
             });
         });
         if let Some(calls) = &mut self.calls {
-            let mut spans = calls.remove(&sampled.thread).unwrap_or_default();
-            spans.sample(sampled.at, sampled.duration, sampled.node, stacks, |at, edge| {
-                self.edge(sampled.thread, at, edge, stacks);
-                Ok(())
-            })?;
-            if let Some(calls) = &mut self.calls {
-                calls.insert(sampled.thread, spans);
+            let Sample { thread, at, duration, node, .. } = *sampled;
+            if !calls.get_mut(&thread).is_some_and(|spans| spans.extend(at, duration, node)) {
+                let mut spans = calls.remove(&thread).unwrap_or_default();
+                spans.sample(at, duration, node, stacks, |at, edge| {
+                    self.edge(thread, at, edge, stacks);
+                    Ok(())
+                })?;
+                if let Some(calls) = &mut self.calls {
+                    calls.insert(thread, spans);
+                }
             }
         }
         self.flush_if_full(stacks)

@@ -8,6 +8,8 @@ use super::stacks::{FrameId, NodeId, Stacks};
 #[derive(Debug, Default)]
 pub(super) struct Spans {
     open: Vec<FrameId>,
+    /// Node of the innermost open call.
+    node: NodeId,
     path: Vec<FrameId>,
     /// Time of the last sample.
     until: i64,
@@ -21,6 +23,21 @@ pub(super) enum Edge {
 }
 
 impl Spans {
+    /// Extends the open calls by the next sample if that begins and ends no call: most threads wait most of the time. Returns whether it does so.
+    pub(super) fn extend(&mut self, at: i64, duration: i64, node: NodeId) -> bool {
+        let goes_on = node == self.node && !self.ends_before(at.saturating_sub(duration), duration);
+        if goes_on {
+            self.until = self.until.max(at);
+        }
+        goes_on
+    }
+
+    /// Whether there is time without samples before this one.
+    fn ends_before(&self, start: i64, duration: i64) -> bool {
+        // A round of the sampler takes time itself, and the position of a thread within it varies.
+        start > self.until.saturating_add(duration / 2)
+    }
+
     /// Adds the next sample, which represents the time before it, and reports the calls that ended and began: ends first, innermost first. If
     /// samples overlap in time, the first one counts.
     pub(super) fn sample(
@@ -32,8 +49,7 @@ impl Spans {
         mut edge: impl FnMut(i64, Edge) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut start = at.saturating_sub(duration);
-        // A round of the sampler takes time itself, and the position of a thread within it varies.
-        if start > self.until.saturating_add(duration / 2) {
+        if self.ends_before(start, duration) {
             self.end(&mut edge)?;
         } else {
             start = self.until;
@@ -47,13 +63,14 @@ impl Spans {
             edge(start, Edge::Begin(*frame))?;
         }
         self.open.extend_from_slice(&self.path[same..]);
-        self.until = at.max(start);
+        (self.node, self.until) = (node, at.max(start));
         Ok(())
     }
 
     /// Ends all calls.
     pub(super) fn end(&mut self, mut edge: impl FnMut(i64, Edge) -> io::Result<()>) -> io::Result<()> {
         let until = self.until;
+        self.node = 0;
         self.open.drain(..).rev().try_for_each(|frame| edge(until, Edge::End(frame)))
     }
 }

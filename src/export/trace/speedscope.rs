@@ -156,11 +156,15 @@ impl<W: Write> Writer for Speedscope<'_, W> {
     }
 
     fn sample(&mut self, sample: &Sample, stacks: &Stacks) -> io::Result<()> {
-        let mut thread = self.threads.remove(&sample.thread).unwrap_or_default();
+        let Sample { thread: id, at, duration, node, .. } = *sample;
+        if self.threads.get_mut(&id).is_some_and(|thread| thread.spans.extend(at, duration, node)) {
+            return Ok(());
+        }
+        let mut thread = self.threads.remove(&id).unwrap_or_default();
         let mut spans = std::mem::take(&mut thread.spans);
-        spans.sample(sample.at, sample.duration, sample.node, stacks, |at, edge| self.edge(&mut thread, at, edge, stacks))?;
+        spans.sample(at, duration, node, stacks, |at, edge| self.edge(&mut thread, at, edge, stacks))?;
         thread.spans = spans;
-        self.threads.insert(sample.thread, thread);
+        self.threads.insert(id, thread);
         Ok(())
     }
 
