@@ -43,10 +43,13 @@ fn main() {
     let observers: Vec<_> = OBSERVERS.into_iter().filter(is_installed).collect();
     let mut costs = vec![Vec::new(); observers.len()];
     work(&mut program);
+    std::thread::sleep(START);
     let mut before = work(&mut program);
     for _ in 0..rounds {
         for (observer, costs) in observers.iter().zip(&mut costs) {
             let (beside, used) = beside(&mut program, observer);
+            // As before the observed work: after a rest, the processors are faster for a while.
+            std::thread::sleep(START);
             let after = work(&mut program);
             costs.push((100.0 * (1.0 - beside / f64::midpoint(before, after)), used));
             before = after;
