@@ -37,7 +37,6 @@ mod logs;
 mod methods;
 mod names;
 mod occurrences;
-mod part;
 mod pending_async;
 mod ranking;
 mod rates;
@@ -86,7 +85,6 @@ pub use methods::{
     ProfileFrame, Rounds, SampleCount, SampleFilter, StackGroup, StuckThreads, ThreadCpu, ThreadSamples, TypeStacks, WaitReason, Waits,
 };
 pub use occurrences::{NewOccurrences, Occurrence, OccurrenceKind};
-pub use part::PartThroughput;
 pub use pending_async::PendingAsync;
 pub use rates::{Gap, RateSnapshot};
 pub use recent::{EventName, RecentSnapshot, SingleEvent};

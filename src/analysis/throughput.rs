@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use foldhash::{HashMap, HashSet};
 
+use super::clock::Clock;
 use super::event_count::EventCount;
 use crate::clr::events;
 use crate::nettrace::{Counts, Event, Loss, LossKind, Metadata, Problem, ProblemKind, SequencePoint, Sink, Thread, ThreadId, TraceHeader};
@@ -27,7 +29,9 @@ const THREAD_CACHE_SIZE: usize = 64;
 /// Counts the contents of a stream.
 #[derive(Debug)]
 pub struct Throughput {
-    trace: Option<TraceHeader>,
+    clock: Clock,
+    /// The part that is counted, in nanoseconds since the start of the session; `None` for the whole stream.
+    window: Option<RangeInclusive<i64>>,
     totals: Totals,
     /// By metadata index; the first counts events without metadata.
     kinds: Vec<Kind>,
@@ -100,7 +104,8 @@ impl fmt::Display for ProblemCount {
 impl Default for Throughput {
     fn default() -> Self {
         Self {
-            trace: None,
+            clock: Clock::default(),
+            window: None,
             totals: Totals::default(),
             kinds: vec![Kind::default()],
             dynamic: Vec::new(),
@@ -115,9 +120,20 @@ impl Default for Throughput {
 }
 
 impl Throughput {
+    /// Counts events, losses and sequence points only between two times in nanoseconds since the start of the session. Stacks, names of threads
+    /// and problems, which have no time, are those of the whole stream.
+    pub fn within(window: RangeInclusive<i64>) -> Self {
+        Self { window: Some(window), ..Self::default() }
+    }
+
     /// Returns the trace header, once it has arrived.
     pub fn trace(&self) -> Option<&TraceHeader> {
-        self.trace.as_ref()
+        self.clock.header()
+    }
+
+    #[inline]
+    fn is_within(&self, timestamp: i64) -> bool {
+        self.window.as_ref().is_none_or(|window| window.contains(&self.clock.nanoseconds(timestamp)))
     }
 
     /// Returns the problems with parts of the stream, in order of first occurrence.
@@ -147,7 +163,7 @@ impl Throughput {
 
     /// Returns the totals so far.
     pub fn snapshot(&self) -> Totals {
-        let duration = self.span().zip(self.trace).map(|((first, last), trace)| trace.nanoseconds_between(first, last));
+        let duration = self.span().zip(self.trace()).map(|((first, last), trace)| trace.nanoseconds_between(first, last));
         Totals {
             events: self.kinds.iter().map(|kind| kind.count).sum(),
             payload_bytes: self.kinds.iter().map(|kind| kind.bytes).sum(),
@@ -206,7 +222,7 @@ impl Throughput {
 
 impl Sink for Throughput {
     fn trace(&mut self, header: &TraceHeader) {
-        self.trace = Some(*header);
+        self.clock = Clock::new(header);
     }
 
     fn metadata(&mut self, metadata: &Metadata) {
@@ -216,7 +232,7 @@ impl Sink for Throughput {
     }
 
     fn takes_counts(&self) -> bool {
-        true
+        self.window.is_none()
     }
 
     fn counted(&mut self, counts: &Counts<'_>) -> bool {
@@ -238,6 +254,10 @@ impl Sink for Throughput {
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
+        let timestamp = event.timestamp();
+        if !self.is_within(timestamp) {
+            return;
+        }
         if let Some(kind) = self.kinds.get_mut(event.metadata.index as usize) {
             kind.count += 1;
             kind.bytes += event.payload.len() as u64;
@@ -245,7 +265,6 @@ impl Sink for Throughput {
                 self.named(event);
             }
         }
-        let timestamp = event.timestamp();
         self.first_timestamp = self.first_timestamp.min(timestamp);
         self.last_timestamp = self.last_timestamp.max(timestamp);
         let thread = event.thread();
@@ -270,13 +289,14 @@ impl Sink for Throughput {
 
     fn loss(&mut self, loss: &Loss) {
         match loss.kind {
+            _ if !self.is_within(loss.timestamp) => {}
             LossKind::Gap | LossKind::Tail => self.totals.dropped += u64::from(loss.count),
             LossKind::Start => self.totals.dropped_at_start += u64::from(loss.count),
         }
     }
 
-    fn sequence_point(&mut self, _point: &SequencePoint) {
-        self.totals.sequence_points += 1;
+    fn sequence_point(&mut self, point: &SequencePoint) {
+        self.totals.sequence_points += u64::from(self.is_within(point.timestamp));
     }
 
     fn problem(&mut self, problem: &Problem) {

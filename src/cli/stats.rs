@@ -5,7 +5,7 @@ use std::io::Write;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::print::{self, Value, json};
-use crate::analysis::{EventCount, PartThroughput, ProblemCount, Throughput};
+use crate::analysis::{EventCount, ProblemCount, Throughput};
 use crate::model::{Bytes, Count, Counted, SafeText};
 use crate::nettrace::ThreadId;
 use crate::session::{Pass, RecordedFile};
@@ -14,18 +14,8 @@ use crate::sorting::CompactSort;
 pub(super) fn run(arguments: &args::Stats) -> Result<Exit, Failure> {
     let args::Stats { file, range, output } = arguments;
     let mut recorded = RecordedFile::open(file).map_err(Failure::failed)?;
-    let (tally, pass) = match *range {
-        Some((from, to)) => {
-            let mut part = PartThroughput::within(from..=to);
-            let pass = recorded.read(&mut part).map_err(Failure::failed)?;
-            (part.into_throughput(), pass)
-        }
-        None => {
-            let mut all = Throughput::default();
-            let pass = recorded.read(&mut all).map_err(Failure::failed)?;
-            (all, pass)
-        }
-    };
+    let mut tally = range.map_or_else(Throughput::default, |(from, to)| Throughput::within(from..=to));
+    let pass = recorded.read(&mut tally).map_err(Failure::failed)?;
     if output.json {
         print::json(&document(&tally, &pass))?;
     } else {
