@@ -79,9 +79,7 @@ impl Assemblies {
         let assembly = Assembly { full_name: load.full_name.prefix(NAME), at: at.or(known), is_dynamic: load.flags & DYNAMIC != 0 };
         self.loaded.insert(load.assembly, assembly);
     }
-}
 
-impl Assemblies {
     pub(super) fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
         match context.kind {
             EventKind::AssemblyLoad => {

@@ -252,9 +252,7 @@ impl Heap {
         }
         problems
     }
-}
 
-impl Heap {
     pub(super) fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
         match context.kind {
             EventKind::BulkType => self.types(context.payload()?),

@@ -147,9 +147,7 @@ impl Jit {
             self.slowest.insert(place, SlowMethod { name, time_ns: own_ns, il_size: begun.il_size, tier, at: context.at });
         }
     }
-}
 
-impl Jit {
     pub(super) fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
         match context.kind {
             EventKind::JittingStarted => self.begin(context, &context.payload()?),

@@ -155,9 +155,7 @@ impl ThreadPool {
         }
         push_latest(&mut self.recent, RECENT, Adjustment { at, workers, throughput: self.throughput.average(throughput), reason });
     }
-}
 
-impl ThreadPool {
     pub(super) fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
         match context.kind {
             EventKind::Workers => {

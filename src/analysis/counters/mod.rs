@@ -164,9 +164,7 @@ impl Counters {
     pub(super) fn of(session: CounterSession) -> Self {
         Self { session, ..Self::default() }
     }
-}
 
-impl Counters {
     pub(super) fn feed(&mut self, context: &EventContext<'_>) -> Option<()> {
         match context.kind {
             EventKind::EventCounter => self.event_counters.feed(context, &self.session, &mut self.store),
