@@ -44,7 +44,6 @@ enum Activity {
 /// The program's state, and the encoder of its stream.
 pub(super) struct Program {
     encoder: Encoder,
-    bytes: Vec<u8>,
     requested: Requested,
     /// Whether a heap walk was requested and has not begun.
     walks_heap: bool,
@@ -90,7 +89,6 @@ impl Program {
         let Rates { gc, exception, contention, jit, sample, custom, waves } = rates;
         Self {
             encoder: Encoder::new(header),
-            bytes: Vec::new(),
             walks_heap: requested.provider(RUNTIME_PROVIDER).is_some_and(|provider| provider.keywords() & GC_HEAP_COLLECT_KEYWORD != 0),
             unix_s: (unix_ms / 1000) as u64,
             requested,
@@ -116,7 +114,7 @@ impl Program {
     }
 
     /// Returns the data that the runtime sends for the time from the last call until `elapsed`.
-    pub(super) fn run_until(&mut self, elapsed: Duration) -> &[u8] {
+    pub(super) fn run_until(&mut self, elapsed: Duration) -> Vec<u8> {
         let span = elapsed.saturating_sub(self.now);
         let wave = 1.0 + self.waves * (elapsed.as_secs_f64() * TAU / 30.0).sin();
         let mut moments = Vec::new();
@@ -142,13 +140,12 @@ impl Program {
         }
         self.now = elapsed;
         self.encoder.flush();
-        self.bytes = self.encoder.take();
-        &self.bytes
+        self.encoder.take()
     }
 
     /// Returns the data that the runtime sends when the session is stopped: remaining events, process info, the rundown if requested, and the end.
-    pub(super) fn finish(&mut self, elapsed: Duration) -> &[u8] {
-        let mut bytes = self.run_until(elapsed).to_vec();
+    pub(super) fn finish(&mut self, elapsed: Duration) -> Vec<u8> {
+        let mut bytes = self.run_until(elapsed);
         let time = CLOCK + elapsed.as_nanos() as i64;
         let mut payload = Vec::new();
         for text in [self.command_line.as_str(), "Linux", "x64"] {
@@ -167,8 +164,7 @@ impl Program {
         self.encoder.sequence_point(time);
         self.encoder.end();
         bytes.extend(self.encoder.take());
-        self.bytes = bytes;
-        &self.bytes
+        bytes
     }
 
     fn write_activity(&mut self, activity: Activity, count: u64, time: i64) {

@@ -38,7 +38,7 @@ pub(super) enum CommandChannel {
 }
 
 pub(super) struct Runtime {
-    spec: Spec,
+    pub(super) spec: Spec,
     /// Folder for perf maps.
     folder: PathBuf,
     environment: Vec<Variable>,
@@ -54,7 +54,7 @@ pub(super) struct Runtime {
 
 /// A session that may still be streaming.
 struct Session {
-    stop: Option<oneshot::Sender<()>>,
+    stop: oneshot::Sender<()>,
     /// Completes when the rundown was read, or the reader is gone.
     drained: oneshot::Receiver<()>,
 }
@@ -68,16 +68,10 @@ pub(super) enum Answer {
     Stream(Box<Starting>),
 }
 
-impl Starting {
-    pub(super) fn id(&self) -> u64 {
-        self.id
-    }
-}
-
 /// A session that was accepted but has not begun.
 pub(super) struct Starting {
     code: CommandCode,
-    id: u64,
+    pub(super) id: u64,
     stream: Stream,
 }
 
@@ -105,18 +99,6 @@ impl Runtime {
         let reported = folder.to_string_lossy().into_owned();
         environment.push(Variable { name: "DOTNET_PerfMapJitDumpPath".to_owned(), value: reported });
         Self { spec, folder, environment, awaited, suspended, sessions: BTreeMap::new(), streams: JoinSet::new(), bad_hook: false }
-    }
-
-    pub(super) fn major(&self) -> u32 {
-        self.spec.major()
-    }
-
-    pub(super) fn is_legacy(&self) -> bool {
-        self.spec.is_legacy()
-    }
-
-    pub(super) fn fault(&self) -> Option<&Fault> {
-        self.spec.fault.as_ref()
     }
 
     pub(super) fn is_suspended(&self) -> bool {
@@ -177,7 +159,7 @@ impl Runtime {
                 done
             }
             // Seen on 8.0.33: the request is refused if the program is running. 9.0.7 and 10.0.14 crash.
-            Command::ApplyStartupHook { path } if !is_startup_hook(&path) && self.major() < 9 && !self.is_suspended() => {
+            Command::ApplyStartupHook { path } if !is_startup_hook(&path) && self.spec.major() < 9 && !self.is_suspended() => {
                 Answer::Failure(Hresult::INVALID_ARGUMENT.into())
             }
             Command::ApplyStartupHook { path } => {
@@ -230,7 +212,7 @@ impl Runtime {
         let id = free.unwrap_or(FIRST_SESSION);
         let (stop, stopped) = oneshot::channel();
         let (drain, drained) = oneshot::channel();
-        self.sessions.insert(id, Session { stop: Some(stop), drained });
+        self.sessions.insert(id, Session { stop, drained });
         let stream = Stream::new(&self.spec, source, self.suspended.subscribe(), stopped, drain);
         Answer::Stream(Box::new(Starting { code, id, stream }))
     }
@@ -243,15 +225,13 @@ impl Runtime {
 
     /// Returns when the reader has read the rundown: until then this server answers no client.
     async fn stop(&mut self, id: u64) {
-        if self.fault() == Some(&Fault::NeverStop) {
+        if self.spec.fault == Some(Fault::NeverStop) {
             std::future::pending().await
         }
-        if let Some(mut session) = self.sessions.remove(&id) {
-            if let Some(stop) = session.stop.take() {
-                // The stream may have ended by itself.
-                let _ = stop.send(());
-            }
-            let _ = session.drained.await;
+        if let Some(Session { stop, drained }) = self.sessions.remove(&id) {
+            // The stream may have ended by itself.
+            let _ = stop.send(());
+            let _ = drained.await;
         }
     }
 

@@ -87,16 +87,16 @@ async fn serve(listener: Listener, mut port_connection: Option<PortConnection>, 
             },
             connection = next_connection(port_connection.as_mut()) => (CommandChannel::Port, connection),
         };
-        match runtime.fault() {
+        match &runtime.spec.fault {
             Some(Fault::HangUp) => continue,
             Some(Fault::Silent) => std::future::pending().await,
             _ => {}
         }
-        if runtime.is_legacy() {
+        if runtime.spec.is_legacy() {
             serve_legacy(connection, &mut runtime).await;
             continue;
         }
-        let request = match read_request(&mut connection, runtime.major()).await {
+        let request = match read_request(&mut connection, runtime.spec.major()).await {
             Ok(request) => request,
             Err(hresult) => {
                 let _ = send(&mut connection, &runtime, &Answer::Failure(hresult.into()).bytes()).await;
@@ -104,13 +104,13 @@ async fn serve(listener: Listener, mut port_connection: Option<PortConnection>, 
             }
         };
         let Ok(Some((message, _))) = Message::decode(&request) else { continue };
-        if is_fatal(&message, runtime.major(), runtime.is_suspended()) {
+        if is_fatal(&message, runtime.spec.major(), runtime.is_suspended()) {
             return;
         }
-        let code = CommandCode::of(message.set, message.id).filter(|code| code.since() <= runtime.major());
+        let code = CommandCode::of(message.set, message.id).filter(|code| code.since() <= runtime.spec.major());
         let answer = match code.map(|_| tolerated::read(&message)) {
             // 3.1 ignores the command id in the profiler set: it decodes every command as an attach.
-            None if message.set == PROFILER && runtime.major() < 5 => Answer::Failure(Hresult::BAD_ENCODING.into()),
+            None if message.set == PROFILER && runtime.spec.major() < 5 => Answer::Failure(Hresult::BAD_ENCODING.into()),
             None => Answer::Failure(Hresult::UNKNOWN_COMMAND.into()),
             Some(Ok(
                 command @ (Command::CollectTracing5 { session: Destination::UserEvents(_) }
@@ -129,11 +129,11 @@ async fn serve(listener: Listener, mut port_connection: Option<PortConnection>, 
         match (answer, code) {
             (Answer::Stream(stream), _) if sent.is_ok() => runtime.stream(connection, *stream),
             // .NET Core 3.x crashes if the connection of a session is closed before its reply.
-            (Answer::Stream(_), _) if runtime.major() == 3 => return,
+            (Answer::Stream(_), _) if runtime.spec.major() == 3 => return,
             // The connection stays open after an unknown profiler command, and since .NET 9 after a session request that cannot be decoded.
-            (Answer::Failure(_), None) if runtime.major() >= 5 && message.set == PROFILER => leaked.push(connection),
+            (Answer::Failure(_), None) if runtime.spec.major() >= 5 && message.set == PROFILER => leaked.push(connection),
             (Answer::Failure(Failure { hresult: Hresult::BAD_ENCODING, .. }), Some(code))
-                if runtime.major() >= 9 && code.starts_session() =>
+                if runtime.spec.major() >= 9 && code.starts_session() =>
             {
                 leaked.push(connection);
             }
@@ -183,7 +183,7 @@ async fn fill(connection: &mut Stream, bytes: &mut [u8], major: u32) -> Result<(
 
 /// Sends a reply, modified by the runtime's fault.
 async fn send(connection: &mut Stream, runtime: &Runtime, bytes: &[u8]) -> io::Result<()> {
-    match runtime.fault() {
+    match &runtime.spec.fault {
         Some(Fault::Garbage(garbage)) => {
             connection.write_all(garbage).await?;
             Err(io::ErrorKind::InvalidData.into())
@@ -214,7 +214,7 @@ async fn serve_legacy(mut connection: Stream, runtime: &mut Runtime) {
     };
     let stopped = if let Command::StopTracing { session } = &command { session.0 } else { 0 };
     let answer = runtime.answer(command, CommandChannel::Socket).await;
-    let id = if let Answer::Stream(starting) = &answer { starting.id() } else { stopped };
+    let id = if let Answer::Stream(starting) = &answer { starting.id } else { stopped };
     // If the client has disconnected, it gets no answer, and its stream ends at the first write.
     let sent = connection.write_all(&id.to_le_bytes()).await;
     if let (Answer::Stream(starting), Ok(())) = (answer, sent) {

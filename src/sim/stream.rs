@@ -65,11 +65,9 @@ impl Stream {
         if outcome.is_ok() && self.answer_first {
             answer(&mut self.drained);
             sleep(Duration::from_millis(1)).await;
-            drop(writer);
-        } else {
-            drop(writer);
-            answer(&mut self.drained);
         }
+        drop(writer);
+        answer(&mut self.drained);
     }
 
     async fn stream_events(&mut self, writer: &mut Writer) -> io::Result<()> {
@@ -91,10 +89,10 @@ impl Stream {
                 flush.set_missed_tick_behavior(MissedTickBehavior::Delay);
                 loop {
                     tokio::select! {
-                        _ = flush.tick() => writer.write(program.run_until(begun.elapsed())).await?,
+                        _ = flush.tick() => writer.write(&program.run_until(begun.elapsed())).await?,
                         _ = &mut self.stop, if self.drained.is_some() => {
                             if !self.ignores_stop {
-                                return writer.write(program.finish(begun.elapsed())).await;
+                                return writer.write(&program.finish(begun.elapsed())).await;
                             }
                             answer(&mut self.drained);
                         }
