@@ -262,7 +262,7 @@ pub(super) async fn run(host: &Host, request: &Request<'_>) -> Result<Exit, Fail
             let config = request.config().map_err(Failure::usage)?;
             let (process, client) = connect_running(host, &arguments.source).await?;
             let observation = async {
-                let observation = Observation::start_into(client, &config, request.filtered(Live::default())).await?;
+                let observation = Observation::start(client, &config, request.filtered(Live::default())).await?;
                 host.resume_program().await?;
                 Ok(observation)
             };

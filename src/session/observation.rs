@@ -61,19 +61,11 @@ pub struct SlowObserved {
 }
 
 impl Observation {
-    /// Opens a session.
-    ///
-    /// # Errors
-    /// If the runtime does not open it.
-    pub async fn start(client: Client, config: &SessionConfig) -> Result<Self, StartError> {
-        Self::start_into(client, config, Live::default()).await
-    }
-
     /// Opens a session whose events are added to these analyses.
     ///
     /// # Errors
     /// If the runtime does not open it.
-    pub async fn start_into(client: Client, config: &SessionConfig, live: Live) -> Result<Self, StartError> {
+    pub async fn start(client: Client, config: &SessionConfig, live: Live) -> Result<Self, StartError> {
         let listener = Listener::start(client, config, (live, RuntimeWaits::default()), u64::MAX).await?;
         Ok(Self { listener, began: Instant::now(), cpu_use: None })
     }
@@ -87,7 +79,7 @@ impl Observation {
             Ok(sampling) => (Some(sampling), None),
             Err(missing) => (None, Some(missing)),
         };
-        let observation = Self::start(client.clone(), config).await?;
+        let observation = Self::start(client.clone(), config, Live::default()).await?;
         let cpu_use = CpuMeasurement { client, sampling, threads: Threads::default(), used: Arc::default() };
         Ok((Self { cpu_use: Some(cpu_use), ..observation }, missing))
     }
