@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-pub(super) use self::document::Document;
+pub(super) use self::document::print_analysis;
 use self::fields::{Counts, Field, Fields, Value, title, write_table};
 pub(super) use self::observe::observe;
 use self::occurrence::{collection_fields, message_fields};
@@ -25,7 +25,7 @@ use self::stacks::ThrownStack;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
-use super::print;
+use super::print::{self, json};
 use super::target::connect_running;
 use crate::analysis::{AllocationSnapshot, CallSite, EventCount, Heap, LEVELS, Layer, Live, Snapshot};
 use crate::model::Span;
@@ -300,7 +300,7 @@ pub(super) async fn run(host: &Host, request: &Request<'_>) -> Result<Exit, Fail
             (None, _) => print::message(gap.unwrap_or("no such events were recorded")),
         }
     }
-    Document::new(&snapshot, complete, found).print(&arguments.output, Found::write_text)?;
+    print_analysis(&arguments.output, &snapshot, complete, || json!(found), |out| found.write_text(out))?;
     if analysis == Analysis::Http {
         missing_status(&snapshot.activities).iter().for_each(print::message);
     }

@@ -5,15 +5,14 @@ mod summary;
 
 use std::time::Duration;
 
-use serde::Serialize;
-
 use self::live::LiveView;
-use self::summary::{Document, document, write_text};
+use self::summary::Summary;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
+use super::print::{self, Value, json};
 use super::target::{connect_running, display_name};
-use super::{interrupt, print, when};
+use super::{interrupt, when};
 use crate::clr::payload::SampleLosses;
 use crate::model::{Counted, CpuTime, Percent, Process, RunState, check_file_name};
 use crate::session::{CpuError, CpuProfile, CpuRequest, profile_cpu};
@@ -49,15 +48,15 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
     };
     let profile = profile_cpu(client, request, host.resume_program(), stop, |time| live.show(time)).await.map_err(cpu_error)?;
     let printed = live.finish(&mut interrupts, interrupted).await;
-    let document = document(&process, &profile, arguments);
+    let summary = Summary::new(&process, &profile, arguments);
     if !matches!(printed, Ok(true)) {
         // The output is closed, not read, or failed: print nothing more.
     } else if arguments.output.json && arguments.live {
-        print::json_entry(&Entry { r#type: "summary", document: &document })?;
+        print::json_entry(&print::joined([json!({ "type": "summary" }), summary.document()]))?;
     } else {
-        print::document(arguments.output.json, &document, write_text)?;
+        print::result(arguments.output.json, || summary.document(), |out| summary.write_text(out))?;
     }
-    remarks(&process, &profile, &document).iter().for_each(print::message);
+    remarks(&process, &profile, summary.found.samples.all()).iter().for_each(print::message);
     let is_written = match &profile.file {
         None => true,
         Some(Ok(path)) => {
@@ -71,7 +70,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
     };
     // Only after the message about the file with the samples.
     printed?;
-    Ok(match (interrupted, document.complete) {
+    Ok(match (interrupted, profile.names_missing.is_none()) {
         _ if !is_written => Exit::Failed,
         (true, _) => Exit::Interrupted,
         // A target that exits is not a failure.
@@ -81,29 +80,19 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
     })
 }
 
+fn ms(ns: u64) -> f64 {
+    ns as f64 / 1e6
+}
+
+/// CPU time of all threads since sampling began, as measured by the kernel.
+fn cpu_ms(time: &CpuTime) -> f64 {
+    time.threads.iter().map(|thread| thread.cpu.as_secs_f64() * 1e3).sum()
+}
+
 /// What is missing from the samples.
-#[derive(Default, Serialize)]
-struct Missing {
-    #[serde(flatten)]
-    losses: SampleLosses,
-    /// Samples whose callers are missing, because code in between does not maintain the frame pointer.
-    broken_chains: u64,
-    /// Samples whose stack is deeper than the kernel records.
-    cut_chains: u64,
-}
-
-impl Missing {
-    fn of(time: &CpuTime) -> Self {
-        Self { losses: time.losses, broken_chains: time.broken, cut_chains: time.cut }
-    }
-}
-
-/// A line of the live view, tagged with its type.
-#[derive(Serialize)]
-struct Entry<'a, T> {
-    r#type: &'static str,
-    #[serde(flatten)]
-    document: &'a T,
+fn missing(time: &CpuTime) -> Value {
+    // Samples without callers, because code in between does not maintain the frame pointer, or because the stack is deeper than the kernel records.
+    print::joined([json!(time.losses), json!({ "broken_chains": time.broken, "cut_chains": time.cut })])
 }
 
 fn cpu_error(error: CpuError) -> Failure {
@@ -115,7 +104,7 @@ fn cpu_error(error: CpuError) -> Failure {
 }
 
 /// Returns remarks on the accuracy of the figures.
-fn remarks(process: &Process, profile: &CpuProfile, document: &Document) -> Vec<String> {
+fn remarks(process: &Process, profile: &CpuProfile, samples: u64) -> Vec<String> {
     let mut remarks = Vec::new();
     if profile.ended {
         remarks.push(format!("{} ended after {:.1} s", display_name(process), profile.time.elapsed.as_secs_f64()));
@@ -131,7 +120,7 @@ fn remarks(process: &Process, profile: &CpuProfile, document: &Document) -> Vec<
     }
     remarks.extend(missing_samples(&profile.time.losses));
     remarks.extend(missing_waits(&profile.time));
-    remarks.extend(missing_callers(document.samples, document.missing.cut_chains, document.missing.broken_chains));
+    remarks.extend(missing_callers(samples, profile.time.cut, profile.time.broken));
     remarks
 }
 
@@ -181,7 +170,22 @@ pub(super) fn missing_callers(samples: u64, cut: u64, broken: u64) -> Vec<String
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
+    use crate::model::ProcessKey;
+
+    pub(super) fn process() -> Process {
+        Process { name: "App".into(), ..Process::new(ProcessKey { pid: 7, started: 1 }) }
+    }
+
+    pub(super) fn arguments(options: &[&str]) -> args::Cpu {
+        let line = [&["dn-top", "cpu", "7"], options].concat();
+        match args::Arguments::parse_from(line).command {
+            Some(args::Command::Cpu(arguments)) => arguments,
+            other => panic!("{other:?}"),
+        }
+    }
 
     #[test]
     fn missing_data_is_counted() {

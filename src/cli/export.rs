@@ -69,11 +69,7 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
     }
     missing(&exported, arguments).iter().for_each(print::message);
     let Destination::File(path) = destination else { return Ok(Exit::Done) };
-    if arguments.output.json {
-        print::json(&document(&exported, &path, format))?;
-    } else {
-        print::text(|out| writeln!(out, "{}", path.display()))?;
-    }
+    print::result(arguments.output.json, || document(&exported, &path, format), |out| writeln!(out, "{}", path.display()))?;
     Ok(Exit::Done)
 }
 

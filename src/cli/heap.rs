@@ -157,11 +157,7 @@ fn confirm(process: &Process) -> anyhow::Result<bool> {
 
 fn report(heap: &HeapSnapshot, retention: Option<&Retention>, file: Option<SafeText>, arguments: &args::Heap) -> Result<Exit, Failure> {
     let shown = shown(heap, retention, arguments.retained, arguments.paths.as_deref(), arguments.count);
-    if arguments.output.json {
-        print::json(&document(&shown, file.as_ref()))?;
-    } else {
-        print::text(|out| write_text(out, &shown))?;
-    }
+    print::result(arguments.output.json, || document(&shown, file.as_ref()), |out| write_text(out, &shown))?;
     heap.problems.iter().for_each(print::message);
     if let Some(file) = &file {
         print::message(format_args!("object graph: {file}"));

@@ -19,11 +19,7 @@ use crate::session::{ServeOptions, Settings, serve, service_state};
 pub(super) async fn show_service(is_json: bool) -> Result<Exit, Failure> {
     let (socket, state) = service_state(None).await.map_err(|error| Failure::new(Exit::of_error(error.is_denied()), error))?;
     let socket = socket.to_string();
-    if is_json {
-        print::json(&document(&socket, &state))?;
-    } else {
-        print::text(|out| write_text(out, &socket, &state))?;
-    }
+    print::result(is_json, || document(&socket, &state), |out| write_text(out, &socket, &state))?;
     Ok(Exit::Done)
 }
 

@@ -42,13 +42,18 @@ fn pretty(text: serde_json::Result<String>) -> anyhow::Result<()> {
     bytes(format!("{}\n", escape_json(&text)).as_bytes()).map(drop)
 }
 
-/// Prints a document as JSON, or as text.
-pub(super) fn document<T: Serialize>(
+/// Prints a result as JSON, or as text.
+pub(super) fn result<T: Serialize>(
     is_json: bool,
-    document: &T,
-    write: impl FnOnce(&mut dyn Write, &T) -> io::Result<()>,
+    document: impl FnOnce() -> T,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> anyhow::Result<()> {
-    if is_json { json(document) } else { text(|out| write(out, document)) }
+    if is_json { json(&document()) } else { text(write) }
+}
+
+/// Returns one JSON object with the fields of several; `null` has none.
+pub(super) fn joined(objects: impl IntoIterator<Item = Value>) -> Value {
+    objects.into_iter().filter_map(|object| object.as_object().cloned()).flatten().collect()
 }
 
 /// Prints one JSON object with its schema version and a list named `name`.
@@ -119,6 +124,12 @@ pub(super) fn safe_lines(text: &[u8]) -> String {
 /// Returns the name of a method, with its parameters.
 pub(super) fn method_name(method: &MethodTime) -> SafeText {
     SafeText::new(&format!("{}{}", method.name, method.parameters))
+}
+
+/// Returns the end of a line about a method: its name, with its module.
+pub(super) fn method(method: &MethodTime) -> String {
+    let name = method_name(method);
+    format!("{name}{}", module_suffix(&name, &SafeText::new(&method.module)))
 }
 
 /// Returns the end of a line about a method or type: its module, unless unknown. The name of a function without symbols is its library.

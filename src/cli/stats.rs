@@ -16,11 +16,7 @@ pub(super) fn run(arguments: &args::Stats) -> Result<Exit, Failure> {
     let mut recorded = RecordedFile::open(file).map_err(Failure::failed)?;
     let mut tally = range.map_or_else(Throughput::default, |(from, to)| Throughput::within(from..=to));
     let pass = recorded.read(&mut tally).map_err(Failure::failed)?;
-    if output.json {
-        print::json(&document(&tally, &pass))?;
-    } else {
-        print::text(|out| write_text(out, &tally, &pass))?;
-    }
+    print::result(output.json, || document(&tally, &pass), |out| write_text(out, &tally, &pass))?;
     if let Some(trouble) = pass.trouble() {
         print::message(format_args!("{}: {trouble}", file.display()));
     }

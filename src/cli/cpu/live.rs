@@ -3,12 +3,10 @@
 use std::cmp::Reverse;
 use std::io::{self, IsTerminal, Write};
 
-use serde::Serialize;
-
-use super::{Entry, Missing};
-use crate::analysis::{MethodTime, SampleFilter};
+use super::{cpu_ms, missing, ms};
+use crate::analysis::{MethodTime, MethodsSnapshot, SampleCount, SampleFilter};
 use crate::cli::args;
-use crate::cli::print;
+use crate::cli::print::{self, Value, json};
 use crate::cli::stdout::StdoutWriter;
 use crate::model::{Count, Counted, CpuTime, Process, SafeText};
 use crate::net::interrupts::Interrupts;
@@ -21,40 +19,12 @@ const CLEAR_LINE: &str = "\x1b[K";
 /// Clears from the cursor to the end of the screen.
 const CLEAR_BELOW: &str = "\x1b[J";
 
-/// One update of the live view. Percentages are of one core over the window, the last two seconds.
-#[derive(Default, Serialize)]
-struct LiveUpdate {
-    pid: u32,
-    name: SafeText,
-    /// Since sampling began.
-    elapsed_ms: f64,
-    /// Length of the window; shorter at the start.
-    window_ms: f64,
-    now_percent: f64,
-    /// CPU time of all threads since sampling began, as measured by the kernel.
-    cpu_ms: f64,
-    samples: u64,
-    #[serde(flatten)]
-    missing: Missing,
-    /// Samples whose method is unknown.
-    unresolved: u64,
-    /// Methods that ran within the window, the hottest first.
-    methods: Vec<Method>,
-}
-
-#[derive(Serialize)]
-struct Method {
-    name: SafeText,
-    module: SafeText,
-    kind: &'static str,
-    /// Self time: milliseconds of CPU time per second.
-    now_ms_per_s: f64,
-    now_percent: f64,
-    /// Total time: the method and everything it calls.
-    now_total_percent: f64,
-    /// Since sampling began.
-    self_ms: f64,
-    total_ms: f64,
+/// One update of the live view. Percentages are of one core over the window: the last two seconds, fewer at the start.
+struct LiveUpdate<'a> {
+    process: &'a Process,
+    time: &'a CpuTime,
+    /// With the methods that ran within the window, the hottest first.
+    found: MethodsSnapshot,
 }
 
 /// Prints the updates: each replaces the previous one if stdout is a terminal, otherwise they follow each other.
@@ -78,12 +48,8 @@ impl<'a> LiveView<'a> {
     /// Prints an update, unless the previous one has not been read. Returns whether more can be printed.
     pub(super) fn show(&mut self, time: &CpuTime) -> bool {
         if self.writer.is_idle() {
-            let live_update = live_update(self.process, time, self.arguments);
-            let text = if self.arguments.output.json {
-                print::json_text(&Entry { r#type: "interval", document: &live_update })
-            } else {
-                self.text(&live_update)
-            };
+            let live_update = LiveUpdate::new(self.process, time, self.arguments);
+            let text = if self.arguments.output.json { print::json_text(&live_update.document()) } else { self.text(&live_update) };
             // Neither can fail.
             self.writer.write(text.unwrap_or_default().into_bytes());
             self.shown = true;
@@ -91,9 +57,9 @@ impl<'a> LiveView<'a> {
         !self.writer.is_closed()
     }
 
-    fn text(&self, live_update: &LiveUpdate) -> anyhow::Result<String> {
+    fn text(&self, live_update: &LiveUpdate<'_>) -> anyhow::Result<String> {
         let mut text = Vec::new();
-        write_text(&mut text, live_update)?;
+        live_update.write_text(&mut text)?;
         let text = print::safe_lines(&text);
         if !self.on_terminal {
             return Ok(format!("{text}\n"));
@@ -124,105 +90,112 @@ impl<'a> LiveView<'a> {
     }
 }
 
-fn live_update(process: &Process, time: &CpuTime, arguments: &args::Cpu) -> LiveUpdate {
-    let ms = |ns: u64| ns as f64 / 1e6;
-    let window = time.recent.as_secs_f64().max(1e-9);
-    let percent = |ns: u64| ns as f64 / 1e7 / window;
-    let mut found = time.profile.methods(SampleFilter::ALL, usize::MAX);
-    found.methods.retain(|method| method.total.recent_ns > 0);
-    found.methods.compact_sort_by_key(|method| {
-        let (own, total) = (method.own.recent_ns, method.total.recent_ns);
-        Reverse(if arguments.inclusive { (total, own) } else { (own, total) })
-    });
-    found.methods.truncate(arguments.count);
-    let method = |method: &MethodTime| Method {
-        name: print::method_name(method),
-        module: SafeText::new(&method.module),
-        kind: method.origin.name(),
-        now_ms_per_s: ms(method.own.recent_ns) / window,
-        now_percent: percent(method.own.recent_ns),
-        now_total_percent: percent(method.total.recent_ns),
-        self_ms: ms(method.own.all_ns()),
-        total_ms: ms(method.total.all_ns()),
-    };
-    LiveUpdate {
-        pid: process.key.pid,
-        name: process.name.clone(),
-        elapsed_ms: time.elapsed.as_secs_f64() * 1e3,
-        window_ms: time.recent.as_secs_f64() * 1e3,
-        now_percent: percent(found.samples.recent_ns),
-        cpu_ms: time.threads.iter().map(|thread| thread.cpu.as_secs_f64() * 1e3).sum(),
-        samples: found.samples.all(),
-        missing: Missing::of(time),
-        unresolved: found.unresolved,
-        methods: found.methods.iter().map(method).collect(),
+impl<'a> LiveUpdate<'a> {
+    fn new(process: &'a Process, time: &'a CpuTime, arguments: &args::Cpu) -> Self {
+        let mut found = time.profile.methods(SampleFilter::ALL, usize::MAX);
+        found.methods.retain(|method| method.total.recent_ns > 0);
+        found.methods.compact_sort_by_key(|method| {
+            let (own, total) = (method.own.recent_ns, method.total.recent_ns);
+            Reverse(if arguments.inclusive { (total, own) } else { (own, total) })
+        });
+        found.methods.truncate(arguments.count);
+        Self { process, time, found }
     }
-}
 
-fn write_text(out: &mut dyn Write, live_update: &LiveUpdate) -> io::Result<()> {
-    let LiveUpdate { pid, name, elapsed_ms, now_percent, cpu_ms, samples, missing, methods, .. } = live_update;
-    let lost = if missing.losses.lost == 0 { String::new() } else { format!(", {} lost", Count(missing.losses.lost)) };
-    writeln!(
-        out,
-        "{name} ({pid}): {now_percent:.1} % of one core now; {cpu_ms:.0} ms CPU time in {:.0} s; {}{lost}",
-        elapsed_ms / 1e3,
-        Counted(*samples, "sample"),
-    )?;
-    if methods.is_empty() {
-        return writeln!(out, "\nno CPU time in the last {:.0} s", live_update.window_ms / 1e3);
+    /// CPU time per time, milliseconds per second.
+    fn rate(&self, samples: SampleCount) -> f64 {
+        ms(samples.recent_ns) / self.time.recent.as_secs_f64().max(1e-9)
     }
-    writeln!(out, "\n{:>8} {:>6} {:>7} {:>9} {:>9}  {:<9}  METHOD", "NOW ms/s", "NOW%", "NOW TOT", "SELF ms", "TOTAL ms", "KIND")?;
-    for Method { name, module, kind, now_ms_per_s, now_percent, now_total_percent, self_ms, total_ms } in methods {
-        let module = print::module_suffix(name, module);
+
+    fn document(&self) -> Value {
+        let Self { process, time, found } = self;
+        let method = |method: &MethodTime| {
+            json!({
+                "name": print::method_name(method),
+                "module": SafeText::new(&method.module),
+                "kind": method.origin.name(),
+                // Self time.
+                "now_ms_per_s": self.rate(method.own),
+                "now_percent": self.rate(method.own) / 10.0,
+                "now_total_percent": self.rate(method.total) / 10.0,
+                // Since sampling began.
+                "self_ms": ms(method.own.all_ns()),
+                "total_ms": ms(method.total.all_ns()),
+            })
+        };
+        print::joined([
+            json!({
+                "type": "interval",
+                "pid": process.key.pid,
+                "name": process.name,
+                // Since sampling began.
+                "elapsed_ms": time.elapsed.as_secs_f64() * 1e3,
+                "window_ms": time.recent.as_secs_f64() * 1e3,
+                "now_percent": self.rate(found.samples) / 10.0,
+                "cpu_ms": cpu_ms(time),
+                "samples": found.samples.all(),
+            }),
+            missing(time),
+            // Samples whose method is unknown.
+            json!({ "unresolved": found.unresolved, "methods": found.methods.iter().map(method).collect::<Vec<_>>() }),
+        ])
+    }
+
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Self { process: Process { key, name, .. }, time, found } = self;
+        let lost = if time.losses.lost == 0 { String::new() } else { format!(", {} lost", Count(time.losses.lost)) };
         writeln!(
             out,
-            "{now_ms_per_s:>8.1} {now_percent:>5.1}% {now_total_percent:>6.1}% {self_ms:>9.1} {total_ms:>9.1}  {kind:<9}  {name}{module}"
+            "{name} ({}): {:.1} % of one core now; {:.0} ms CPU time in {:.0} s; {}{lost}",
+            key.pid,
+            self.rate(found.samples) / 10.0,
+            cpu_ms(time),
+            time.elapsed.as_secs_f64(),
+            Counted(found.samples.all(), "sample"),
         )?;
+        if found.methods.is_empty() {
+            return writeln!(out, "\nno CPU time in the last {:.0} s", time.recent.as_secs_f64());
+        }
+        writeln!(out, "\n{:>8} {:>6} {:>7} {:>9} {:>9}  {:<9}  METHOD", "NOW ms/s", "NOW%", "NOW TOT", "SELF ms", "TOTAL ms", "KIND")?;
+        for method in &found.methods {
+            let [now, now_total] = [method.own, method.total].map(|samples| self.rate(samples));
+            let [own, total] = [method.own, method.total].map(|samples| ms(samples.all_ns()));
+            let (now_percent, total_percent, kind) = (now / 10.0, now_total / 10.0, method.origin.name());
+            let method = print::method(method);
+            writeln!(out, "{now:>8.1} {now_percent:>5.1}% {total_percent:>6.1}% {own:>9.1} {total:>9.1}  {kind:<9}  {method}")?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::cli::cpu::tests::{arguments, process};
+    use crate::ui::tests::analysis::cpu_time;
 
     #[test]
     fn live_update_shows_current_rates_and_total_times() {
-        let method = Method {
-            name: "App.Work()".into(),
-            module: "App".into(),
-            kind: "managed",
-            now_ms_per_s: 612.34,
-            now_percent: 61.2,
-            now_total_percent: 90.0,
-            self_ms: 1200.0,
-            total_ms: 1800.0,
-        };
-        let mut live_update = LiveUpdate {
-            pid: 7,
-            name: "App".into(),
-            elapsed_ms: 3000.0,
-            window_ms: 2000.0,
-            now_percent: 97.5,
-            cpu_ms: 2890.0,
-            samples: 2887,
-            methods: vec![method],
-            ..LiveUpdate::default()
-        };
-        let text = |live_update: &LiveUpdate| {
+        let text = |time: &CpuTime, options: &[&str]| {
             let mut text = Vec::new();
-            write_text(&mut text, live_update).unwrap();
+            LiveUpdate::new(&process(), time, &arguments(options)).write_text(&mut text).unwrap();
             String::from_utf8(text).unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
         };
         let expected = [
-            "App (7): 97.5 % of one core now; 2890 ms CPU time in 3 s; 2.9k samples",
+            "App (7): 187.1 % of one core now; 8524 ms CPU time in 42 s; 8.5k samples, 12 lost",
             "",
             "NOW ms/s   NOW% NOW TOT   SELF ms  TOTAL ms  KIND       METHOD",
-            "   612.3  61.2%   90.0%    1200.0    1800.0  managed    App.Work()  [App]",
+            "   750.8  75.1%   75.1%    1501.5    1501.5  native     memmove  [libc.so.6]",
+            "   450.5  45.0%   45.0%     900.9     900.9  GC         WKS::gc_heap::mark_phase  [libcoreclr.so]",
+            "   300.3  30.0%   30.0%     600.6     600.6  JIT        [libclrjit.so]",
+            "   219.2  21.9%  157.1%    5205.2    7907.9  managed    Shop.Pricing.PriceEngine.PriceBasket  [Shop]",
         ];
-        assert_eq!(text(&live_update), expected);
-        (live_update.methods, live_update.missing.losses.lost) = (Vec::new(), 3);
-        assert!(text(&live_update)[0].ends_with("2.9k samples, 3 lost"), "{:?}", text(&live_update));
-        assert_eq!(text(&live_update)[2], "no CPU time in the last 2 s");
+        assert_eq!(text(&cpu_time(), &["--top", "4"]), expected);
+        let inclusive = text(&cpu_time(), &["--top", "1", "--inclusive"]);
+        assert!(inclusive[3].contains(" 21.9%  157.1% "), "{inclusive:?}");
+        let idle = text(&CpuTime { recent: Duration::from_secs(2), ..CpuTime::default() }, &[]);
+        assert!(idle[0].ends_with("; 0 samples") && idle[2] == "no CPU time in the last 2 s", "{idle:?}");
     }
 }

@@ -3,11 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-
-use serde::Serialize;
+use std::time::Duration;
 
 use crate::analysis::{MethodTime, Profile, SampleFilter, ThreadTimes};
-use crate::cli::print;
+use crate::cli::print::{self, Value, json};
 use crate::model::{Count, Nanoseconds, SafeText};
 use crate::sorting::CompactSort;
 
@@ -15,92 +14,37 @@ use crate::sorting::CompactSort;
 const THREADS: usize = 10;
 
 /// Shares of the wall time of all threads.
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Debug, PartialEq)]
 pub(super) struct OffCpu {
     /// `states` if the kernel measured what threads waited for. `methods` if the runtime sampled its threads: then the reasons are methods that
     /// only wait, and time is thread time of managed threads.
     source: &'static str,
     wall_ns: u64,
-    /// The largest first; includes `cpu` and `runnable` if the kernel measured.
-    reasons: Vec<Reason>,
+    /// Nanoseconds by reason, the largest first; includes `cpu` and `runnable` if the kernel measured.
+    reasons: Vec<(SafeText, u64)>,
     /// The threads with the most CPU time first; empty if the runtime sampled.
-    threads: Vec<Thread>,
+    threads: Vec<ThreadTimes>,
     /// The methods in which threads with work were blocked, from the stacks that the kernel recorded; the most time first.
-    methods: Vec<Method>,
+    methods: Vec<MethodTime>,
     /// Blocked time of idle threads.
     idle_ns: u64,
 }
 
-#[derive(Debug, PartialEq, Serialize)]
-struct Method {
-    name: SafeText,
-    module: SafeText,
-    self_ns: u64,
-    total_ns: u64,
-    /// Number of waits; one that is longer than a second is counted again every second.
-    waits: u64,
-}
-
-#[derive(Debug, PartialEq, Serialize)]
-struct Reason {
-    reason: SafeText,
-    ns: u64,
-    percent: f64,
-}
-
-#[derive(Debug, PartialEq, Serialize)]
-struct Thread {
-    id: u64,
-    name: SafeText,
-    wall_ns: u64,
-    cpu_ns: u64,
-    /// By reason, the largest first.
-    off_cpu: Vec<Reason>,
-}
-
 impl OffCpu {
     /// Returns `None` if no times are known.
-    pub(super) fn of_threads(threads: &[ThreadTimes]) -> Option<Self> {
+    pub(super) fn of_threads(mut threads: Vec<ThreadTimes>, methods: Vec<MethodTime>, idle: Duration) -> Option<Self> {
         let mut sums = BTreeMap::<&str, u64>::new();
-        for thread in threads {
+        for thread in &threads {
             let off = thread.off_cpu_ns.iter().map(|(reason, ns)| (reason.as_str(), *ns));
             for (reason, ns) in off.chain([("cpu", thread.cpu_ns)]) {
                 let sum = sums.entry(reason).or_default();
                 *sum = sum.saturating_add(ns);
             }
         }
-        let of_thread = |times: &ThreadTimes| Thread {
-            id: times.thread,
-            name: SafeText::new(&times.name),
-            wall_ns: times.wall_ns(),
-            cpu_ns: times.cpu_ns,
-            off_cpu: reasons(times.off_cpu_ns.iter().map(|(reason, ns)| (reason.as_str(), *ns)), times.wall_ns()),
-        };
-        let mut of_threads: Vec<_> = threads.iter().map(of_thread).collect();
-        of_threads.compact_sort_by_key(|thread| (Reverse(thread.cpu_ns), thread.id));
-        let wall_ns = sums.values().fold(0_u64, |sum, ns| sum.saturating_add(*ns));
-        (!threads.is_empty()).then(|| Self {
-            source: "states",
-            wall_ns,
-            reasons: reasons(sums, wall_ns),
-            threads: of_threads,
-            methods: Vec::new(),
-            idle_ns: 0,
-        })
-    }
-
-    /// Adds the methods in which threads were blocked.
-    pub(super) fn with_waits(mut self, waits: &Profile, idle_ns: u64, count: usize) -> Self {
-        self.idle_ns = idle_ns;
-        let method = |method: MethodTime| Method {
-            name: print::method_name(&method),
-            module: SafeText::new(&method.module),
-            self_ns: method.own.all_ns(),
-            total_ns: method.total.all_ns(),
-            waits: method.own.all(),
-        };
-        self.methods = waits.methods(SampleFilter::ALL, count).methods.into_iter().map(method).collect();
-        self
+        let (wall_ns, reasons) = (sums.values().fold(0_u64, |sum, ns| sum.saturating_add(*ns)), sorted(sums));
+        threads.compact_sort_by_key(|thread| (Reverse(thread.cpu_ns), thread.thread));
+        let idle_ns = u64::try_from(idle.as_nanos()).unwrap_or(u64::MAX);
+        (!threads.is_empty()).then_some(Self { source: "states", wall_ns, reasons, threads, methods, idle_ns })
     }
 
     /// Returns `None` if there are no samples.
@@ -108,8 +52,40 @@ impl OffCpu {
         let wall_ns = profile.count(SampleFilter::ALL).samples().all_ns();
         let found = profile.methods(SampleFilter { running: false, ..SampleFilter::ALL }, usize::MAX);
         let waits = found.methods.iter().filter(|method| method.own.all() > 0);
-        let reasons = reasons(waits.map(|method| (method.name.as_str(), method.own.all_ns())), wall_ns);
+        let reasons = sorted(waits.map(|method| (method.name.as_str(), method.own.all_ns())));
         (!profile.is_empty()).then_some(Self { source: "methods", wall_ns, reasons, threads: Vec::new(), methods: Vec::new(), idle_ns: 0 })
+    }
+
+    pub(super) fn document(&self) -> Value {
+        let reason = |(reason, ns): &(SafeText, u64), wall_ns| json!({ "reason": reason, "ns": ns, "percent": percent(*ns, wall_ns) });
+        let reasons = |reasons: &[(SafeText, u64)], wall_ns| reasons.iter().map(|each| reason(each, wall_ns)).collect::<Vec<_>>();
+        let thread = |thread: &ThreadTimes| {
+            json!({
+                "id": thread.thread,
+                "name": SafeText::new(&thread.name),
+                "wall_ns": thread.wall_ns(),
+                "cpu_ns": thread.cpu_ns,
+                "off_cpu": reasons(&off_cpu(thread), thread.wall_ns()),
+            })
+        };
+        let method = |method: &MethodTime| {
+            json!({
+                "name": print::method_name(method),
+                "module": SafeText::new(&method.module),
+                "self_ns": method.own.all_ns(),
+                "total_ns": method.total.all_ns(),
+                // One that is longer than a second is counted again every second.
+                "waits": method.own.all(),
+            })
+        };
+        json!({
+            "source": self.source,
+            "wall_ns": self.wall_ns,
+            "reasons": reasons(&self.reasons, self.wall_ns),
+            "threads": self.threads.iter().map(thread).collect::<Vec<_>>(),
+            "methods": self.methods.iter().map(method).collect::<Vec<_>>(),
+            "idle_ns": self.idle_ns,
+        })
     }
 
     pub(super) fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -119,26 +95,27 @@ impl OffCpu {
             _ => format!("WAITING METHOD (of {all} thread time of managed threads)"),
         };
         writeln!(out, "\n{:>7} {:>9}  {title}", "SHARE", "TIME")?;
-        for Reason { reason, ns, percent } in &self.reasons {
-            writeln!(out, "{percent:>6.1}% {:>9}  {reason}", Nanoseconds(*ns).to_string())?;
+        for (reason, ns) in &self.reasons {
+            writeln!(out, "{:>6.1}% {:>9}  {reason}", percent(*ns, self.wall_ns), Nanoseconds(*ns).to_string())?;
         }
         if !self.methods.is_empty() {
             let idle = if self.idle_ns == 0 { String::new() } else { format!(" (without {} of idle threads)", Nanoseconds(self.idle_ns)) };
             writeln!(out, "\n{:>9} {:>9} {:>9}  WAITING METHOD{idle}", "SELF", "TOTAL", "WAITS")?;
         }
-        for Method { name, module, self_ns, total_ns, waits } in &self.methods {
-            let module = print::module_suffix(name, module);
-            let [own, total] = [*self_ns, *total_ns].map(|ns| Nanoseconds(ns).to_string());
-            writeln!(out, "{own:>9} {total:>9} {:>9}  {name}{module}", Count(*waits).to_string())?;
+        for method in &self.methods {
+            let [own, total] = [method.own, method.total].map(|samples| Nanoseconds(samples.all_ns()).to_string());
+            writeln!(out, "{own:>9} {total:>9} {:>9}  {}", Count(method.own.all()).to_string(), print::method(method))?;
         }
         if self.threads.is_empty() {
             return Ok(());
         }
         writeln!(out, "\n{:>9} {:>9}  {:<15}  OFF CPU", "CPU", "THREAD", "NAME")?;
-        for Thread { id, name, cpu_ns, off_cpu, .. } in self.threads.iter().take(THREADS) {
-            let off = off_cpu.iter().filter(|reason| reason.percent >= 0.5);
-            let off = off.map(|Reason { reason, percent, .. }| format!("{reason} {percent:.0} %")).collect::<Vec<_>>().join(", ");
-            writeln!(out, "{:>9} {id:>9}  {name:<15}  {off}", Nanoseconds(*cpu_ns).to_string())?;
+        for thread in self.threads.iter().take(THREADS) {
+            let ThreadTimes { thread: id, name, cpu_ns, .. } = thread;
+            let off = off_cpu(thread).into_iter().map(|(reason, ns)| (reason, percent(ns, thread.wall_ns())));
+            let off = off.filter(|(_, percent)| *percent >= 0.5);
+            let off = off.map(|(reason, percent)| format!("{reason} {percent:.0} %")).collect::<Vec<_>>().join(", ");
+            writeln!(out, "{:>9} {id:>9}  {:<15}  {off}", Nanoseconds(*cpu_ns).to_string(), SafeText::new(name))?;
         }
         match self.threads.len().saturating_sub(THREADS) {
             0 => Ok(()),
@@ -147,11 +124,19 @@ impl OffCpu {
     }
 }
 
-fn reasons<'a>(times: impl IntoIterator<Item = (&'a str, u64)>, wall_ns: u64) -> Vec<Reason> {
-    let percent = |ns: u64| ns as f64 * 100.0 / wall_ns.max(1) as f64;
+fn percent(ns: u64, wall_ns: u64) -> f64 {
+    ns as f64 * 100.0 / wall_ns.max(1) as f64
+}
+
+/// Returns the time of a thread off CPU by reason, the largest first.
+fn off_cpu(thread: &ThreadTimes) -> Vec<(SafeText, u64)> {
+    sorted(thread.off_cpu_ns.iter().map(|(reason, ns)| (reason.as_str(), *ns)))
+}
+
+fn sorted<'a>(times: impl IntoIterator<Item = (&'a str, u64)>) -> Vec<(SafeText, u64)> {
     let times = times.into_iter().filter(|(_, ns)| *ns > 0);
-    let mut reasons: Vec<_> = times.map(|(reason, ns)| Reason { reason: SafeText::new(reason), ns, percent: percent(ns) }).collect();
-    reasons.compact_sort_by_key(|reason| Reverse(reason.ns));
+    let mut reasons: Vec<_> = times.map(|(reason, ns)| (SafeText::new(reason), ns)).collect();
+    reasons.compact_sort_by_key(|(_, ns)| Reverse(*ns));
     reasons
 }
 
@@ -167,8 +152,11 @@ mod tests {
         let all = scripted.profile.count(SampleFilter::ALL).samples();
         assert_eq!((off_cpu.source, off_cpu.wall_ns, off_cpu.threads.len()), ("methods", all.all_ns(), 0));
         // Only waiting methods, each with its self time.
-        let [Reason { reason, ns, percent }] = &off_cpu.reasons[..] else { panic!("{off_cpu:?}") };
-        assert_eq!((reason.as_str(), *ns), ("System.Threading.WaitHandle.WaitOneNoCheck", all.waiting_ns));
+        let document = off_cpu.document();
+        let [reason] = &document["reasons"].as_array().unwrap()[..] else { panic!("{document:#}") };
+        let expected = ("System.Threading.WaitHandle.WaitOneNoCheck", all.waiting_ns);
+        assert_eq!((reason["reason"].as_str().unwrap(), reason["ns"].as_u64().unwrap()), expected);
+        let percent = reason["percent"].as_f64().unwrap();
         assert!((percent - 100.0 * all.waiting_ns as f64 / all.all_ns() as f64).abs() < 1e-9);
         let mut text = Vec::new();
         off_cpu.write_text(&mut text).unwrap();
@@ -186,9 +174,9 @@ mod tests {
         };
         let ms = 1_000_000;
         let threads =
-            [times(7, "main", 0, &[("io", 1000 * ms)]), times(9, "w\x1b", 250 * ms, &[("futex", 700 * ms), ("runnable", 50 * ms)])];
-        assert_eq!(OffCpu::of_threads(&[]), None);
-        let off_cpu = OffCpu::of_threads(&threads).unwrap();
+            vec![times(7, "main", 0, &[("io", 1000 * ms)]), times(9, "w\x1b", 250 * ms, &[("futex", 700 * ms), ("runnable", 50 * ms)])];
+        assert_eq!(OffCpu::of_threads(Vec::new(), Vec::new(), Duration::ZERO), None);
+        let off_cpu = OffCpu::of_threads(threads, Vec::new(), Duration::ZERO).unwrap();
         let mut text = Vec::new();
         off_cpu.write_text(&mut text).unwrap();
         let expected = [
