@@ -34,11 +34,6 @@ impl WriterId {
     pub fn new(number: u16) -> Option<Self> {
         (1..=0x7fff).contains(&number).then_some(Self(number))
     }
-
-    /// Number as in the chunk header.
-    pub fn number(self) -> u16 {
-        self.0
-    }
 }
 
 /// The header of a chunk.
