@@ -14,7 +14,7 @@ struct Scan {
     /// Time since the start of dn-top, nanoseconds.
     at: i64,
     /// Percent of one core; NaN if unknown.
-    cpu: f32,
+    cpu: f64,
     /// Resident set, bytes.
     rss: u64,
     threads: u32,
@@ -40,7 +40,7 @@ impl UsageHistory {
                 scans.pop_front();
             }
             let usage = &process.usage;
-            scans.push_back(Scan { at, cpu: usage.cpu_percent.unwrap_or(f32::NAN), rss: usage.rss_bytes, threads: usage.threads });
+            scans.push_back(Scan { at, cpu: usage.cpu_percent.unwrap_or(f64::NAN), rss: usage.rss_bytes, threads: usage.threads });
             self.scans.insert(process.key, scans);
         }
     }
@@ -51,7 +51,7 @@ impl UsageHistory {
 
     /// Percent of one core over time.
     pub(super) fn cpu(&self, key: ProcessKey) -> History {
-        self.history(key, |scan| f64::from(scan.cpu))
+        self.history(key, |scan| scan.cpu)
     }
 
     /// Resident set size over time, bytes.

@@ -23,7 +23,7 @@ pub(super) struct ProcessDocument<'a> {
     container: Option<&'a str>,
     socket: Option<String>,
     start_time_unix_ms: Option<u64>,
-    cpu_percent: Option<f32>,
+    cpu_percent: Option<f64>,
     rss_bytes: Option<u64>,
     threads: Option<u32>,
     state: &'static str,

@@ -111,7 +111,7 @@ impl Process {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Usage {
     /// Percent of one core since the previous scan; `None` until the second scan.
-    pub cpu_percent: Option<f32>,
+    pub cpu_percent: Option<f64>,
     /// Resident set size, bytes. 0 if unknown.
     pub rss_bytes: u64,
     /// Private writable memory, resident or not, bytes. 0 if unknown.

@@ -12,7 +12,7 @@ const FIRST_INTERVAL: Duration = Duration::from_millis(90);
 pub(super) struct CpuUsage {
     time: Duration,
     at: Instant,
-    percent: Option<f32>,
+    percent: Option<f64>,
 }
 
 impl CpuUsage {
@@ -21,11 +21,11 @@ impl CpuUsage {
     }
 
     /// Returns the usage until now in percent of one core, given the CPU time so far.
-    pub(super) fn percent(&mut self, time: Duration, now: Instant) -> Option<f32> {
+    pub(super) fn percent(&mut self, time: Duration, now: Instant) -> Option<f64> {
         let span = now.saturating_duration_since(self.at);
         if span >= if self.percent.is_some() { MIN_INTERVAL } else { FIRST_INTERVAL } {
             let used = time.saturating_sub(self.time).as_secs_f64();
-            *self = Self { time, at: now, percent: Some((100.0 * used / span.as_secs_f64()) as f32) };
+            *self = Self { time, at: now, percent: Some(100.0 * used / span.as_secs_f64()) };
         }
         self.percent
     }

@@ -68,7 +68,7 @@ fn processes(count: u32, round: u64) -> Vec<Process> {
         name: format!("Service{n:03}").into(),
         command_line: format!("/usr/share/dotnet/dotnet /srv/service{n:03}/Service{n:03}.dll --urls http://*:8080").into(),
         usage: Usage {
-            cpu_percent: Some(((u64::from(n) * 7919 + round * 104_729) % 1000) as f32 / 10.0),
+            cpu_percent: Some(((u64::from(n) * 7919 + round * 104_729) % 1000) as f64 / 10.0),
             rss_bytes: u64::from(n) * 1_000_000 + round * 4096,
             threads: 20 + n % 30,
             ..Usage::default()

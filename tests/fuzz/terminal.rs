@@ -98,7 +98,7 @@ fn process(pid: u32) -> Process {
         command_line: "dotnet service.dll".into(),
         socket: Some("/tmp/socket".into()),
         on_port: pid == 2,
-        usage: Usage { cpu_percent: Some(pid as f32), rss_bytes: 1 << pid, threads: pid, ..Usage::default() },
+        usage: Usage { cpu_percent: Some(pid.into()), rss_bytes: 1 << pid, threads: pid, ..Usage::default() },
         run_state: if pid == 3 { RunState::Suspended } else { RunState::Running },
         contact: Contact::Ok,
         ..Process::new(ProcessKey { pid, started: 1 })

@@ -262,7 +262,7 @@ fn version(process: &Process) -> Option<(u32, u32, &str)> {
 }
 
 /// CPU rounded as displayed, so that rows that look equal do not swap places.
-fn tenths(percent: Option<f32>) -> Option<u32> {
+fn tenths(percent: Option<f64>) -> Option<u32> {
     percent.map(|percent| (percent.max(0.0) * 10.0).round() as u32)
 }
 

@@ -127,9 +127,7 @@ impl ProcessTable<'_> {
                 None => Cell::Unknown,
             },
             Column::Cpu => match process.usage.cpu_percent {
-                Some(percent) => {
-                    Cell::Number(percent.into(), format!("{percent:.1}").into(), if percent < 0.05 { Role::Dim } else { role })
-                }
+                Some(percent) => Cell::Number(percent, format!("{percent:.1}").into(), if percent < 0.05 { Role::Dim } else { role }),
                 None => Cell::Unknown,
             },
             Column::Memory if process.usage.rss_bytes == 0 => Cell::Unknown,

@@ -3,26 +3,26 @@
 /// Number of scans shown.
 const SCANS: usize = 6;
 /// Minimum range of the bar heights, in percent of one core, so that small fluctuations appear flat.
-const MIN_SPAN: f32 = 20.0;
+const MIN_SPAN: f64 = 20.0;
 
 /// CPU usage of the last scans, oldest first, in percent of one core; negative if unknown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trend {
-    percent: [f32; SCANS],
+    percent: [f64; SCANS],
 }
 
 impl Trend {
     /// Width in terminal columns.
     pub const WIDTH: u16 = SCANS as u16;
 
-    pub(super) fn new(percent: Option<f32>) -> Self {
+    pub(super) fn new(percent: Option<f64>) -> Self {
         let mut trend = Self { percent: [-1.0; SCANS] };
         trend.push(percent);
         trend
     }
 
     /// Adds a scan. Returns whether the bars changed.
-    pub(super) fn push(&mut self, percent: Option<f32>) -> bool {
+    pub(super) fn push(&mut self, percent: Option<f64>) -> bool {
         let before = self.levels();
         self.percent.rotate_left(1);
         self.percent[SCANS - 1] = percent.map_or(-1.0, |percent| percent.max(0.0));
@@ -32,7 +32,7 @@ impl Trend {
     /// Returns the scans as levels, oldest first: 0 is unknown, 1 the lowest, up to 8 for the highest.
     pub fn levels(&self) -> [u8; SCANS] {
         let known = || self.percent.iter().copied().filter(|percent| *percent >= 0.0);
-        let (low, high) = (known().fold(f32::INFINITY, f32::min), known().fold(0.0, f32::max));
+        let (low, high) = (known().fold(f64::INFINITY, f64::min), known().fold(0.0, f64::max));
         let span = (high - low).max(MIN_SPAN);
         self.percent.map(|percent| if percent < 0.0 { 0 } else { 1 + ((percent - low) / span * 7.99) as u8 })
     }
@@ -48,7 +48,7 @@ mod tests {
         for (percent, changed, levels) in [
             (Some(0.0), true, [0, 0, 0, 0, 0, 1]),
             (Some(5.0), true, [0, 0, 0, 0, 1, 2]),
-            (Some(f32::NAN), true, [0, 0, 0, 1, 2, 1]),
+            (Some(f64::NAN), true, [0, 0, 0, 1, 2, 1]),
             (Some(20.0), true, [0, 0, 1, 2, 1, 8]),
             (Some(800.0), true, [0, 1, 1, 1, 1, 8]),
             (Some(-1.0), true, [1, 1, 1, 1, 8, 1]),

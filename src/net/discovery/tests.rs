@@ -89,7 +89,7 @@ fn cpu_usage_is_percent_of_one_core_since_last_scan() {
         fake_proc.add(&Fake { ticks, ..fake(42) });
         scanner.scan(start + Duration::from_millis(millis)).unwrap()[0].usage.cpu_percent
     };
-    let tick = 100.0 / procfs::ticks_per_second() as f32;
+    let tick = 100.0 / procfs::ticks_per_second() as f64;
     assert_eq!(cpu_at(1000, 0), None);
     assert_eq!(cpu_at(1050, 1000), Some(50.0 * tick));
     assert_eq!(cpu_at(1090, 1100), Some(50.0 * tick), "too short a span to say more");

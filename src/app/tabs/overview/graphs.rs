@@ -50,7 +50,7 @@ impl State {
         let cores = match self.options.processors {
             0 => String::new(),
             1 => " of one core".to_owned(),
-            cores => format!(" of a core, {} of {cores}", percent(f64::from(process.usage.cpu_percent.unwrap_or(0.0)) / cores as f64)),
+            cores => format!(" of a core, {} of {cores}", percent(process.usage.cpu_percent.unwrap_or(0.0) / cores as f64)),
         };
         let single = |title, unit: fn(f64) -> String, role, history: &[(i64, f64)], more: String| {
             let values = seconds(history);

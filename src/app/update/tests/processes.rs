@@ -25,7 +25,7 @@ fn dialog_keeps_its_process_when_the_table_is_reordered() {
     app.press("d");
     let mut processes = sample_processes();
     for process in &mut processes {
-        process.usage.cpu_percent = Some(process.key.pid as f32);
+        process.usage.cpu_percent = Some(process.key.pid.into());
     }
     app.send(Msg::Processes(processes));
     app.press("y⏎");
@@ -278,7 +278,7 @@ fn slowdown_recording_covers_all_tagged_processes() {
 #[test]
 fn process_tree_groups_children_and_containers() {
     let mut app = TestApp::new(120, 40);
-    let of = |pid: u32, parent: Option<u32>, container: Option<&str>, cpu: f32| {
+    let of = |pid: u32, parent: Option<u32>, container: Option<&str>, cpu: f64| {
         let mut process = process(pid, &format!("P{pid}"));
         (process.parent, process.container, process.usage.cpu_percent) = (parent, container.map(Into::into), Some(cpu));
         process
