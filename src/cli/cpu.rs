@@ -52,7 +52,8 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
     if !matches!(printed, Ok(true)) {
         // The output is closed, not read, or failed: print nothing more.
     } else if arguments.output.json && arguments.live {
-        print::json_entry(&print::joined([json!({ "type": "summary" }), summary.document()]))?;
+        let document = print::joined([json!({ "type": "summary" }), summary.document()]);
+        print::bytes(print::json_line(&print::versioned(document))?.as_bytes())?;
     } else {
         print::result(arguments.output.json, || summary.document(), |out| summary.write_text(out))?;
     }

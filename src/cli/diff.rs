@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &args::Diff) -> Result<Exit, Failure> {
     let sections = before.analysis.compare(&after.analysis);
     if arguments.output.json {
         let sections: Vec<Value> = sections.iter().map(|section| document(section, arguments.count)).collect();
-        print::json(&json!({ "before": recording(first, &before), "after": recording(second, &after), "sections": sections }))?;
+        print::json(json!({ "before": recording(first, &before), "after": recording(second, &after), "sections": sections }))?;
     } else {
         print::text(|out| {
             for (title, path, contents) in [("before", first, &before), ("after", second, &after)] {

@@ -27,7 +27,7 @@ pub(super) async fn run(host: &Host, is_json: bool) -> Result<Exit, Failure> {
             };
             json!({ "subject": subject, "state": state, "finding": finding, "advice": advice })
         };
-        print::json_list("checks", checks.into_iter().map(document))?;
+        print::json(json!({ "checks": checks.into_iter().map(document).collect::<Vec<_>>() }))?;
         return Ok(Exit::Done);
     }
     print::text(|out| {

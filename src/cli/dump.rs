@@ -46,7 +46,7 @@ pub(super) async fn dump(host: &Host, arguments: &args::Dump) -> Result<Exit, Fa
     let dumped = dumped.map_err(failure)?;
     let crash_report = dumped.crash_report.as_ref().map(|report| report.to_string_lossy().into_owned());
     if arguments.output.json {
-        print::json(&json!({
+        print::json(json!({
             "path": dumped.path.to_string_lossy(),
             "path_seen_here": dumped.reachable_path.to_string_lossy(),
             "bytes": dumped.bytes,
@@ -99,7 +99,7 @@ pub(super) async fn perf_map(host: &Host, target: &str, switch: args::Switch, ki
     let files = session::perf_map(&client, &process, enabled.then_some(kind)).await.map_err(exchange_error)?;
     let files: Vec<String> = files.iter().map(|file| file.to_string_lossy().into_owned()).collect();
     if is_json {
-        print::json(&json!({ "enabled": enabled, "kind": kind.name(), "files": files }))?;
+        print::json(json!({ "enabled": enabled, "kind": kind.name(), "files": files }))?;
         return Ok(Exit::Done);
     }
     print::message(format_args!("perf maps of {} are {}", display_name(&process), if enabled { "on" } else { "off" }));

@@ -26,7 +26,7 @@ pub(super) async fn run(host: &Host, target: &str, reveal: bool, is_json: bool) 
         let row = |(masked, _, raw): &(bool, Variable, ipc::Variable)| json!({ "name": raw.name, "value": (!masked).then_some(&raw.value), "masked": masked });
         let variables: Vec<Value> = rows.iter().map(row).collect();
         // `runtime` for current values, `startup` for those at the start of the process.
-        print::json(&json!({ "source": source.name(), "variables": variables }))?;
+        print::json(json!({ "source": source.name(), "variables": variables }))?;
     } else {
         print::text(|out| {
             rows.iter().try_for_each(|(masked, Variable { name, value, .. }, _)| {

@@ -19,7 +19,7 @@ pub(super) fn run(before: &Path, after: &Path, arguments: &args::Diff) -> Result
     let (shown, others) = changes.split_at(arguments.count.min(changes.len()));
     if arguments.output.json {
         let [before, after] = heaps.each_ref().map(heap);
-        print::json(&json!({
+        print::json(json!({
             "before": before,
             "after": after,
             // Types whose number of objects or bytes changed, the largest growth in bytes first.

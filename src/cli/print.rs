@@ -1,12 +1,12 @@
 //! Output: results to stdout, messages to stderr.
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::time::Duration;
 
 use anyhow::Context;
 use serde::Serialize;
+use serde_json::Map;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use unicode_width::UnicodeWidthChar;
@@ -24,45 +24,35 @@ pub(super) use crate::tui::message;
 /// Version of the JSON documents: incremented when a field is removed or changes its meaning.
 pub(super) const SCHEMA: u32 = 1;
 
-#[derive(Serialize)]
-struct Versioned<'a, T> {
-    schema: u32,
-    #[serde(flatten)]
-    document: &'a T,
+/// Adds the schema version to a JSON object.
+pub(super) fn versioned(document: Value) -> Value {
+    joined([json!({ "schema": SCHEMA }), document])
 }
 
 /// Prints one JSON object with its schema version.
-pub(super) fn json(document: &impl Serialize) -> anyhow::Result<()> {
-    pretty(serde_json::to_string_pretty(&Versioned { schema: SCHEMA, document }))
-}
-
-/// The part of [`json`] that does not depend on the document, and is in the program once.
-fn pretty(text: serde_json::Result<String>) -> anyhow::Result<()> {
-    let text = text.context("the result cannot be written as JSON")?;
+pub(super) fn json(document: Value) -> anyhow::Result<()> {
+    let text = format!("{:#}", versioned(document));
     bytes(format!("{}\n", escape_json(&text)).as_bytes()).map(drop)
 }
 
 /// Prints a result as JSON, or as text.
-pub(super) fn result<T: Serialize>(
+pub(super) fn result(
     is_json: bool,
-    document: impl FnOnce() -> T,
+    document: impl FnOnce() -> Value,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> anyhow::Result<()> {
-    if is_json { json(&document()) } else { text(write) }
+    if is_json { json(document()) } else { text(write) }
 }
 
 /// Returns one JSON object with the fields of several; `null` has none.
 pub(super) fn joined(objects: impl IntoIterator<Item = Value>) -> Value {
-    objects.into_iter().filter_map(|object| object.as_object().cloned()).flatten().collect()
+    let fields = |object| if let Value::Object(fields) = object { fields } else { Map::new() };
+    objects.into_iter().flat_map(fields).collect()
 }
 
-/// Prints one JSON object with its schema version and a list named `name`.
-pub(super) fn json_list(name: &str, rows: impl IntoIterator<Item = impl Serialize>) -> anyhow::Result<()> {
-    json(&BTreeMap::from([(name, rows.into_iter().collect::<Vec<_>>())]))
-}
-
-pub(super) fn json_line(out: &mut dyn Write, document: &impl Serialize) -> io::Result<()> {
-    writeln!(out, "{}", escape_json(&serde_json::to_string(document)?))
+/// Returns one of several JSON objects, which contains its schema version, as one line.
+pub(super) fn json_line(document: &impl Serialize) -> anyhow::Result<String> {
+    Ok(format!("{}\n", escape_json(&serde_json::to_string(document)?)))
 }
 
 /// Returns the length of a recording in whole seconds, the nearest: one of 3 s ends with an event shortly before.
@@ -78,16 +68,6 @@ pub(super) fn cut(line: &str, columns: usize) -> &str {
         used > columns
     });
     &line[..too_much.map_or(line.len(), |(at, _)| at)]
-}
-
-/// Returns one of several JSON objects, with its schema version, as one line.
-pub(super) fn json_text(document: &impl Serialize) -> anyhow::Result<String> {
-    Ok(format!("{}\n", escape_json(&serde_json::to_string(&Versioned { schema: SCHEMA, document })?)))
-}
-
-/// Prints one of several JSON objects, with its schema version, on one line. Returns whether the output is still open.
-pub(super) fn json_entry(document: &impl Serialize) -> anyhow::Result<bool> {
-    bytes(json_text(document)?.as_bytes())
 }
 
 /// Prints text, which may contain untrusted names.

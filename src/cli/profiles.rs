@@ -16,7 +16,7 @@ pub(super) fn run(is_json: bool) -> Result<Exit, Failure> {
                 "providers": profile.providers.iter().map(format_provider).collect::<Vec<_>>(),
             })
         };
-        print::json_list("profiles", profiles().iter().map(document))?;
+        print::json(json!({ "profiles": profiles().iter().map(document).collect::<Vec<_>>() }))?;
         return Ok(Exit::Done);
     }
     print::text(|out| {

@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep_until};
 
-use super::document::{InfoDocument, ProcessDocument, is_visible, state};
+use super::document::{info_document, is_visible, process_document, state};
 use super::exit::{Exit, Failure};
 use super::host::Host;
-use super::print;
+use super::print::{self, json};
 use super::target::{display_name, find, reason};
 use crate::model::{Age, Bytes, Capability, Contact, Count, Counted, CpuLimit, OpenFiles, Percent, Process, SafeText, Trouble, Usage};
 use crate::net::{Directory, user};
@@ -27,7 +27,7 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
     let rows = directory.refresh(Duration::ZERO).await.map_err(anyhow::Error::from)?;
     let more_stale = directory.more_stale_sockets();
     if json {
-        print::json_list("processes", rows.iter().map(ProcessDocument::new))?;
+        print::json(json!({ "processes": rows.iter().map(process_document).collect::<Vec<_>>() }))?;
         if more_stale > 0 {
             print::message(format_args!("not listed: {:#}", Counted(more_stale as u64, "more stale socket")));
         }
@@ -118,7 +118,7 @@ pub(super) async fn info(host: &Host, target: &str, json: bool) -> Result<Exit, 
     let (limits, resources) = client.map(|client| (client.cpu_limits(), client.resources())).unwrap_or_default();
     let limit = CpuLimit::lowest(&limits);
     if json {
-        print::json(&InfoDocument::new(&process, limit, resources))?;
+        print::json(info_document(&process, limit, &resources))?;
     }
     // There are no facts about a process that has ended.
     if json || process.is_stale_socket() {

@@ -285,7 +285,7 @@ fn report(recording: &Recording, exported: Option<PathBuf>, session_id: String, 
             ("exported", exported.map(Value::from)),
         ];
         optional.into_iter().for_each(|(name, value)| value.into_iter().for_each(|value| document[name] = value));
-        return print::json(&document);
+        return print::json(document);
     }
     let whole = if outcome.complete { "complete" } else { "NOT complete" };
     let (elapsed, bytes, events) = (Stopwatch(recording.elapsed), Bytes(recording.bytes), Counted(recording.events, "event"));

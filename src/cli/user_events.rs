@@ -38,7 +38,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Trace) -> Result<Exit, Fa
     }
     let took = begun.elapsed();
     if arguments.record.output.json {
-        print::json(&json!({
+        print::json(json!({
             "session_id": session_id,
             "tracepoints": kernel.tracepoints,
             "duration_ms": took.as_millis() as u64,

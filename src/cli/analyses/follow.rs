@@ -179,8 +179,8 @@ impl Output<'_> {
 }
 
 fn json(time: Timestamp, mut fields: Vec<Field>) -> anyhow::Result<String> {
-    fields.insert(0, ("time", Value::text(&format!("{time:.3}"))));
-    print::json_text(&Fields(fields))
+    fields.splice(0..0, [("schema", Value::Count(print::SCHEMA.into())), ("time", Value::text(&format!("{time:.3}")))]);
+    print::json_line(&Fields(fields))
 }
 
 /// Returns the lines for an occurrence: the first is a summary.

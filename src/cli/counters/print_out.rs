@@ -132,7 +132,7 @@ fn json_lines(now: Timestamp, counters: &[&CounterSnapshot]) -> io::Result<Vec<u
             let quantiles: Vec<_> = reading.quantiles.iter().map(|(share, value)| (share, exact(*value))).collect();
             line["histogram"] = json!({ "quantiles": quantiles, "count": reading.count, "sum": reading.sum.map(exact) });
         }
-        print::json_line(&mut out, &line)?;
+        out.extend(print::json_line(&line).map_err(io::Error::other)?.into_bytes());
     }
     Ok(out)
 }

@@ -49,7 +49,11 @@ impl<'a> LiveView<'a> {
     pub(super) fn show(&mut self, time: &CpuTime) -> bool {
         if self.writer.is_idle() {
             let live_update = LiveUpdate::new(self.process, time, self.arguments);
-            let text = if self.arguments.output.json { print::json_text(&live_update.document()) } else { self.text(&live_update) };
+            let text = if self.arguments.output.json {
+                print::json_line(&print::versioned(live_update.document()))
+            } else {
+                self.text(&live_update)
+            };
             // Neither can fail.
             self.writer.write(text.unwrap_or_default().into_bytes());
             self.shown = true;
