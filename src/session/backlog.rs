@@ -272,3 +272,27 @@ impl Source {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_beyond_the_maximum_are_read_from_the_file_in_order() {
+        let backlog = Backlog::default();
+        let add = || backlog.add_written(vec![0; CHUNK], CHUNK);
+        (0..MAX_CHUNKS + 2).for_each(|_| add());
+        assert!(matches!(backlog.next(), Work::Chunk(..)));
+        // There is room again, but the bytes in the file precede these.
+        add();
+        let mut queued = 0;
+        let in_file = loop {
+            match backlog.next() {
+                Work::Chunk(..) => queued += 1,
+                Work::InFile(bytes) => break bytes,
+                Work::Idle | Work::Ended => panic!("nothing is left"),
+            }
+        };
+        assert_eq!((queued, in_file), (MAX_CHUNKS - 1, 3 * CHUNK as u64));
+    }
+}

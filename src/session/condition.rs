@@ -217,12 +217,12 @@ impl<'a> Monitor<'a> {
             // The end of a process that only /proc shows is noticed by nothing else.
             () = client.process_exit() => return Err(ConditionError::Ended),
         };
-        // The first value that meets the condition, or any.
+        // A value that meets the condition, or else any.
         let mut shown = values.first();
         let mut is_met = false;
         for value in &values {
             let no_size = || ConditionError::NoSize { figure: self.threshold.figure.clone(), unit: value.unit.clone() };
-            if !is_met && self.threshold.is_met(value.number, &value.unit).ok_or_else(no_size)? {
+            if self.threshold.is_met(value.number, &value.unit).ok_or_else(no_size)? {
                 (shown, is_met) = (Some(value), true);
             }
         }
@@ -296,12 +296,34 @@ mod tests {
     use crate::model::ProcessKey;
     use crate::net::endpoint::Endpoint;
 
+    fn client() -> Client {
+        Client::new(Endpoint { key: ProcessKey { pid: 7, started: 1 }, socket: "none".into() })
+    }
+
+    fn threshold(conditions: &Conditions) -> &Threshold {
+        let Some(Condition::Threshold(threshold)) = conditions.iter().next() else { panic!("not a threshold") };
+        threshold
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn cpu_use_is_relative_to_the_time_since_the_previous_reading() {
+        let proc = tempfile::tempdir().unwrap();
+        std::fs::create_dir(proc.path().join("7")).unwrap();
+        // Three seconds of processor time.
+        let stat = "7 (dotnet) S 1 1 1 0 -1 4194560 1 2 3 4 300 0 0 0 20 0 1 0 1 1000000 2500 18446744073709551615 1 1 0 0 0 0 0 4096 0 0 0 0 17 1";
+        std::fs::write(proc.path().join("7/stat"), stat).unwrap();
+        let conditions = Conditions::parse("cpu>80").unwrap();
+        let mut monitor = Monitor::new(client().with_proc(proc.path()).unwrap(), None, threshold(&conditions)).unwrap();
+        monitor.cpu = Some((Instant::now() - Duration::from_secs(10), Duration::from_secs(1)));
+        let percent = monitor.process_value().await.unwrap().number;
+        assert!((15.0..=20.0).contains(&percent), "{percent}");
+    }
+
     #[test]
     fn condition_must_last_without_interruption() {
-        let endpoint = Endpoint { key: ProcessKey { pid: 7, started: 1 }, socket: "none".into() };
         let conditions = Conditions::parse("cpu>80 for 3s").unwrap();
-        let Some(Condition::Threshold(threshold)) = conditions.iter().next() else { panic!("not a threshold") };
-        let mut monitor = Monitor::new(Client::new(endpoint), None, threshold).unwrap();
+        let mut monitor = Monitor::new(client(), None, threshold(&conditions)).unwrap();
         let begin = Instant::now();
         for (second, is_met, expected) in
             [(1, true, false), (3, true, false), (4, false, false), (5, true, false), (7, true, false), (8, true, true), (9, false, false)]

@@ -20,9 +20,6 @@ const MAX_START_DIFFERENCE_NS: u64 = 60 * TICKS_PER_SECOND;
 /// Why there are no samples that belong to a recording.
 #[derive(Debug, Error)]
 pub enum NoSamples {
-    /// The file itself has the name of a sample file.
-    #[error("it has the name of a file of samples itself")]
-    Itself,
     /// The sample file does not exist, or cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -71,9 +68,6 @@ impl CpuSampleFile {
     /// If there is none of the same time.
     pub(super) fn open(recording: &Path, header: &TraceHeader) -> Result<Self, NoSamples> {
         let path = cpu_file(recording);
-        if path == recording {
-            return Err(NoSamples::Itself);
-        }
         // In a shared folder, anyone may have created it.
         let mut recorded = RecordedFile::open_discovered(&path)?;
         let own = recorded.header()?;

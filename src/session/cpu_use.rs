@@ -26,7 +26,7 @@ const MAX_STATES: usize = 128;
 pub(super) struct CpuMonitor {
     /// By thread, at the latest reading: time on a processor, and time runnable without one. `None` before the first reading.
     threads: Option<HashMap<u32, [Duration; 2]>>,
-    /// Runnable time of all threads together since the first reading.
+    /// Runnable time of all threads together; only differences matter.
     runnable: Duration,
     /// Threads that may be in an uninterruptible wait: before the latest reading, they have run or have been in one. All others sleep.
     candidates: Vec<u32>,
@@ -101,7 +101,7 @@ impl CpuMonitor {
         let waiting = std::mem::take(&mut self.waiting);
         let candidates = threads.iter().filter(|thread| waiting.contains(&thread.0) || has_run(thread));
         self.candidates = candidates.map(|(thread, _)| *thread).take(MAX_STATES).collect();
-        for (thread, now) in threads.iter().filter(|_| before.is_some()) {
+        for (thread, now) in threads {
             let before = before.as_ref().and_then(|before| before.get(thread)).copied().unwrap_or_default();
             // The thread id may have been reused.
             let is_same = before[0] <= now[0] && before[1] <= now[1];
@@ -204,9 +204,26 @@ mod tests {
         let limit = CpuLimit { group: 1, cores: 0.5, periods: 1, throttled: 1 };
         let limited = monitor.take(begin + 1000 * MS, None, Vec::new(), vec![limit], None).unwrap();
         assert_eq!((limited.cpu, limited.cores(), limited.runnable, limited.constraints.machine), (None, None, None, None));
-        let many: Vec<_> = (0..MAX_THREADS as u32).map(|thread| (thread, [MS, MS])).collect();
-        let many = monitor.take(begin + 2000 * MS, Some(MS), many, vec![limit], Some(MS)).unwrap();
-        assert_eq!((many.runnable, many.wait_share()), (None, None), "more threads than are looked at");
         assert_eq!(limited.constraints.limit, Some(limit.since(limit)), "it has just been moved to this group");
+        let mut monitor = CpuMonitor::default();
+        let mut runnable = |second, threads: usize| {
+            let threads = (0..threads as u32).map(|thread| (thread, [MS, second * MS])).collect();
+            monitor.take(begin + second * 1000 * MS, Some(MS), threads, vec![limit], Some(MS)).unwrap().runnable
+        };
+        assert_eq!([runnable(1, MAX_THREADS), runnable(2, MAX_THREADS)], [None; 2], "more threads than are looked at");
+        assert_eq!([runnable(8, 1), runnable(13, 1)], [None, Some(5 * MS)]);
+        assert_eq!([runnable(14, 0), runnable(15, 1), runnable(16, 1)], [None; 3], "unknown in between");
+    }
+
+    #[test]
+    fn time_of_a_thread_whose_id_is_reused_counts_as_a_whole() {
+        let (begin, mut monitor) = (Instant::now(), CpuMonitor::default());
+        let mut runnable = |second: u32, cpu: u32, runnable: u32| {
+            let threads = vec![(1, [cpu * MS, runnable * MS])];
+            monitor.take(begin + second * 1000 * MS, None, threads, Vec::new(), None).unwrap().runnable
+        };
+        runnable(1, 50, 50);
+        assert_eq!(runnable(2, 10, 60), Some(60 * MS));
+        assert_eq!(runnable(3, 20, 30), Some(90 * MS));
     }
 }

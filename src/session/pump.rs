@@ -75,7 +75,7 @@ impl Pump {
             written = saved;
         }
         // Some file systems report a full disk only here.
-        if written && let Err(error) = self.file.sync_all() {
+        if let Err(error) = self.file.sync_all() {
             written = false;
             trouble.note(|| format!("the file could not be flushed to disk: {error}"));
         }

@@ -248,6 +248,29 @@ async fn an_undecodable_stream_is_kept_and_reported() {
     assert!(!bytes.is_empty() && bytes.iter().all(|byte| *byte == 0x55));
 }
 
+/// A newer version of dn-top may be able to decode it.
+#[tokio::test]
+async fn a_stream_of_an_unknown_version_is_recorded_to_its_end() {
+    let header = [&b"Nettrace"[..], &[0; 4], &7_u32.to_le_bytes(), &[0; 4]].concat();
+    let bench = bench(Spec { script: Script::Canned(header.into()), ..spec() });
+    let plan = Plan { duration: Some(Duration::from_millis(500)), ..bench.plan() };
+    let recording = finish(bench.start(plan).await).await;
+    assert_eq!(outcome(&recording).stopped_by, StoppedBy::Duration);
+    assert!(outcome(&recording).trouble.as_deref().unwrap().contains("unsupported nettrace version 7"), "{recording:?}");
+}
+
+#[test]
+fn file_is_kept_even_if_the_recording_cannot_be_finished() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let bench = runtime.block_on(async {
+        let bench = bench(spec());
+        has_events(&bench.start(bench.plan()).await).await;
+        bench
+    });
+    runtime.shutdown_timeout(STEP_TIMEOUT);
+    assert!(bench.partial().exists());
+}
+
 #[tokio::test]
 async fn several_recordings_of_one_process_run_in_parallel() {
     let bench = bench(spec());
@@ -262,11 +285,15 @@ async fn several_recordings_of_one_process_run_in_parallel() {
     assert!(outcome(&second).complete);
 }
 
+/// Returns a client of a process that has exited.
+fn nowhere() -> Client {
+    Client::new(Endpoint { key: ProcessKey { pid: 77, started: 1 }, socket: PathBuf::from("/nowhere") })
+}
+
 /// Starts a pump into a file, with or without a flight recorder. Returns the other end of its stream.
 async fn pump(file: File, keep: Option<(RetentionLimits, PathBuf)>) -> (std::thread::JoinHandle<Pumped>, Peer, Arc<Progress>) {
     let (stream, writing) = test_stream::pair().await;
-    let client = Client::new(Endpoint { key: ProcessKey { pid: 77, started: 1 }, socket: PathBuf::from("/nowhere") });
-    let (session, stream) = TraceSession::of(client, Session { id: SessionId(1), stream, downgrades: Vec::new() }, u64::MAX).unwrap();
+    let (session, stream) = TraceSession::of(nowhere(), Session { id: SessionId(1), stream, downgrades: Vec::new() }, u64::MAX).unwrap();
     let progress = Arc::new(Progress::default());
     let counting = Counting { analyzed: true, keep, ..Counting::default() };
     let pump = Pump { session, file, max_bytes: None, counting, progress: progress.clone() };
@@ -294,6 +321,12 @@ async fn dump_is_found_and_never_overwrites_a_file() {
     assert_eq!(error.to_string(), format!("the folder {} does not exist; choose one that does", missing.display()));
     let folder = dump(&bench.client, &bench.process, &request(&missing.join("")), |_| ()).await.unwrap_err();
     assert_eq!(folder.to_string(), format!("the folder {}/ does not exist; choose one that does", missing.display()));
+    // The report of an earlier dump.
+    let again = bench.dir.path().join("again");
+    std::fs::write(bench.dir.path().join("again.crashreport.json"), "{}").unwrap();
+    let flags = DumpFlags { crash_report: true, ..DumpFlags::default() };
+    let dumped = dump(&bench.client, &bench.process, &DumpRequest { flags, ..request(&again) }, |_| ()).await.unwrap();
+    assert_eq!(dumped.crash_report, None);
     let nowhere = dump(&bench.client, &bench.process, &request(Path::new("/proc/core")), |_| ()).await.unwrap_err();
     assert!(nowhere.to_string().contains("createdump"), "{nowhere}");
 }

@@ -47,9 +47,9 @@ impl StopLimit {
     /// For a session without rundown: most runtimes need a few milliseconds. Buffered events are still sent.
     pub const NO_RUNDOWN: Self = Self { time: Duration::from_secs(5), bytes: 16 << 20, buffered: u64::MAX };
 
-    /// Returns the same with at most this number of bytes.
-    pub(super) fn within(self, bytes: u64) -> Self {
-        Self { bytes: self.bytes.min(bytes / 2), buffered: self.buffered.min(bytes / 2), ..self }
+    /// Returns the same with at most half of this number of bytes, the free space of a disk.
+    pub(super) fn within(self, free: u64) -> Self {
+        Self { bytes: self.bytes.min(free / 4), buffered: self.buffered.min(free / 4), ..self }
     }
 }
 

@@ -273,9 +273,7 @@ impl OpenSession {
         let (now, bytes) = (Instant::now(), self.events.sink.event_bytes());
         let (then, before) = std::mem::replace(&mut self.published, (now, bytes));
         let seconds = (now - then).as_secs_f64().max(0.1);
-        let rate = |of: fn(EventBytes) -> u64| (of(bytes) - of(before)) as f64 / seconds;
-        let suspensions = Some(rate(|bytes| bytes.suspensions)).filter(|rate| *rate > MAX_SUSPENSION_RATE);
-        [rate(|bytes| bytes.collections) + suspensions.unwrap_or(0.0), rate(|bytes| bytes.lock_waits)]
+        rates(before, bytes, seconds)
     }
 
     /// Waits for values. Returns `None` at the end of the stream.
@@ -317,9 +315,38 @@ impl OpenSession {
     }
 }
 
+/// Returns the rates of GC and lock contention events between two readings, in bytes per second.
+fn rates(before: EventBytes, now: EventBytes, seconds: f64) -> [f64; 2] {
+    let rate = |of: fn(EventBytes) -> u64| (of(now) - of(before)) as f64 / seconds;
+    let suspensions = Some(rate(|bytes| bytes.suspensions)).filter(|rate| *rate > MAX_SUSPENSION_RATE);
+    [rate(|bytes| bytes.collections) + suspensions.unwrap_or(0.0), rate(|bytes| bytes.lock_waits)]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ipc::BufferMb;
+    use crate::model::ProcessKey;
+    use crate::net::endpoint::Endpoint;
+
+    #[test]
+    fn suspensions_count_as_collections_if_there_are_too_many() {
+        let bytes = |suspensions| EventBytes { collections: 100, lock_waits: 10, suspensions };
+        let most = MAX_SUSPENSION_RATE as u64;
+        let rates = [most, most + 1].map(|suspensions| rates(EventBytes::default(), bytes(2 * suspensions), 2.0));
+        assert_eq!(rates, [[50.0, 5.0], [MAX_SUSPENSION_RATE + 51.0, 5.0]]);
+    }
+
+    #[tokio::test]
+    async fn restarts_are_limited_until_other_counters_are_selected() {
+        let client = Client::new(Endpoint { key: ProcessKey { pid: 7, started: 1 }, socket: "none".into() });
+        let selection = || CounterSelection::one("P", "a");
+        let options = CounterOptions::new(selection(), Duration::from_secs(1), BufferMb::new(1).unwrap());
+        let mut monitor = CounterMonitor { sessions: MAX_RESTARTS, ..CounterMonitor::new(client, None, options).unwrap() };
+        assert!(matches!(monitor.open().await, Err(CounterError::Contended)));
+        monitor.select(selection()).unwrap();
+        assert!(matches!(monitor.open().await, Err(CounterError::Start(_))));
+    }
 
     #[test]
     fn excessive_events_are_suspended_and_retried_later() {

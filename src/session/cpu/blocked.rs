@@ -123,14 +123,18 @@ mod tests {
     #[test]
     fn blocked_times_are_matched_with_waits() {
         let mut blocked = BlockedIntervals::default();
-        for (thread, since, until) in [(7, 100, 110), (7, 111, 120), (7, 130, 140), (8, 104, 109), (9, 90, 300), (10, 105, 200)] {
+        for (thread, since, until) in
+            [(7, 100, 110), (7, 111, 120), (7, 130, 140), (8, 104, 109), (9, 90, 300), (10, 105, 200), (11, 90, 130)]
+        {
             blocked.add(thread, since * MS, until * MS);
         }
-        let waits = [wait(WaitReason::Lock, Some(7), 99, 121), wait(WaitReason::Gc, None, 103, 108), wait(WaitReason::Lock, Some(5), 1, 9)];
+        let lock = |thread, begin, end| wait(WaitReason::Lock, Some(thread), begin, end);
+        let waits = [lock(7, 99, 121), wait(WaitReason::Gc, None, 103, 108), lock(5, 1, 9), lock(11, 95, 121)];
         blocked.add_waits(&waits, &[(9, 950 * MS), (8, 5 * MS)]);
         blocked.match_until(105 * MS);
         assert_eq!(of(&blocked, 7), [0, 0], "more of it may come");
         blocked.match_until(150 * MS);
+        assert_eq!(of(&blocked, 11), [26, 0], "only what is within the wait");
         // Intervals that began before the GC, or are longer than it, have another cause.
         assert_eq!([7, 8, 9, 10].map(|thread| of(&blocked, thread)), [[19, 0], [990, 5], [50, 0], [0, 0]]);
         // Each interval is matched with one wait.

@@ -91,7 +91,7 @@ impl Driver {
     async fn finish_cpu(&mut self, pumped: &mut Pumped, recording: &Path) {
         let Some(cpu) = self.progress.cpu.get().cloned().filter(|cpu| cpu.has_file()) else { return };
         // The recording is removed as well.
-        if self.is_empty(pumped) && cpu.discard_empty_file() {
+        if self.is_empty() && cpu.discard_empty_file() {
             return;
         }
         let (recording, progress, complete) = (recording.to_owned(), self.progress.clone(), pumped.complete);
@@ -221,7 +221,7 @@ impl Driver {
             return None;
         }
         // Half of the free space remains, whatever the runtime sends.
-        let limit = self.low_space.map_or(self.plan.stop_limit, |free| self.plan.stop_limit.within(free / 2));
+        let limit = self.low_space.map_or(self.plan.stop_limit, |free| self.plan.stop_limit.within(free));
         self.wait_for(session.stop(limit)).await
     }
 
@@ -316,8 +316,8 @@ impl Driver {
     }
 
     /// Whether the runtime has sent nothing: it may be suspended at startup.
-    fn is_empty(&self, pumped: &Pumped) -> bool {
-        self.progress.totals().bytes == 0 && !pumped.complete
+    fn is_empty(&self) -> bool {
+        self.progress.totals().bytes == 0
     }
 
     fn show_thread_times(&mut self) {
@@ -353,7 +353,7 @@ impl Driver {
     fn finish(mut self, pumped: Pumped, refusal: Option<ExchangeError>, output: OutputFile, bytes: Option<u64>) {
         let totals = self.progress.totals();
         let totals = Totals { bytes: bytes.unwrap_or(totals.bytes), ..totals };
-        let is_empty = self.is_empty(&pumped);
+        let is_empty = self.is_empty();
         let mut trouble = pumped.trouble;
         if !pumped.complete {
             trouble.note(|| match self.session.unfinished(refusal) {

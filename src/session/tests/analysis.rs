@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::MethodNameResolution;
+use crate::nettrace::{Metadata, NewEvent};
 
 /// The final snapshot matches the contents of the file, with names from the rundown.
 #[tokio::test]
@@ -77,4 +78,19 @@ async fn event_filter_selects_the_recent_events() {
     let names: Vec<_> = event.payload.fields().map(|(name, _)| name).collect();
     assert_eq!((event.kind.name.as_str(), &names[..], stack.len()), ("Item", &["id", "name", "value"][..], 3));
     stop_recording(recorder).await;
+}
+
+#[tokio::test]
+async fn losses_are_shown_in_the_time_in_which_they_become_known() {
+    let mut encoder = Encoder::new(TraceHeader { process_id: 77, ..TraceHeader::default() });
+    let metadata = encoder.metadata(&Metadata { provider: "P".to_owned(), ..Metadata::default() });
+    encoder.event(&NewEvent { metadata, ..NewEvent::default() });
+    encoder.add_loss(0, 5);
+    encoder.event(&NewEvent { metadata, ..NewEvent::default() });
+    encoder.flush();
+    let bench = bench(Spec { script: Script::Canned(encoder.take().into()), ..spec() });
+    let recorder = bench.start(bench.plan()).await;
+    let lossy = |recording: &Recording| recording.history.iter().filter(|rate| rate.dropped).count();
+    let recording = until(&recorder, |recording| lossy(recording) > 0 && !recording.history[recording.history.len() - 1].dropped).await;
+    assert_eq!((recording.dropped, lossy(&recording)), (5, 1));
 }

@@ -1,6 +1,7 @@
 //! Limits that hold regardless of the other side's behavior.
 
 use super::*;
+use crate::model::Bytes;
 use crate::nettrace::{Metadata, NewEvent};
 use crate::session::listener::Listener;
 use crate::session::trace_session::{Cut, Unfinished};
@@ -57,7 +58,25 @@ async fn a_stop_is_limited_by_bytes_whether_it_is_answered_or_not() {
         assert_incomplete(&recording, &bench, "the runtime kept sending after the stop, and the connection was closed after");
         // The data received before the stop is more than the loop above waited for, and less than the total.
         assert!(recording.bytes > 400_000 && recording.bytes < 30_000_000, "{}", recording.bytes);
+        let trouble = outcome(&recording).trouble.as_deref().unwrap();
+        assert!(!trouble.contains(&Bytes(recording.bytes).to_string()), "{trouble}: some were received before");
     }
+}
+
+/// Half of the free space remains, whatever the runtime sends.
+#[test]
+fn a_stop_is_limited_by_the_free_space() {
+    let limit = StopLimit::RUNDOWN.within(1000);
+    assert_eq!((limit.bytes, limit.buffered, limit.time), (250, 250, StopLimit::RUNDOWN.time));
+    assert_eq!(StopLimit::RUNDOWN.within(u64::MAX).bytes, StopLimit::RUNDOWN.bytes);
+}
+
+#[tokio::test]
+async fn a_process_that_has_exited_needs_no_stop() {
+    let refusal = nowhere().stop_session(SessionId(1)).await.unwrap_err();
+    let (stream, _writing) = test_stream::pair().await;
+    let (session, _stream) = TraceSession::of(nowhere(), Session { id: SessionId(1), stream, downgrades: Vec::new() }, u64::MAX).unwrap();
+    assert!(matches!(session.unfinished(Some(refusal)), Unfinished::Closed));
 }
 
 /// Sessions without a file have the same limits.

@@ -32,6 +32,28 @@ async fn full_disk_is_reported_and_the_stream_is_drained() {
     assert_eq!(progress.totals().bytes, 0);
 }
 
+/// Nothing can be flushed to this device.
+#[tokio::test]
+async fn recording_that_cannot_be_flushed_is_incomplete() {
+    let (pumped, mut writing, _) = pump(File::options().read(true).write(true).open("/dev/null").unwrap(), None).await;
+    writing.write_all(&empty_trace(TraceHeader::default())).unwrap();
+    drop(writing);
+    let pumped = pumped.join().unwrap();
+    assert!(!pumped.complete && pumped.trouble.0.unwrap().contains("could not be flushed to disk"));
+}
+
+/// A process that exits before it has read everything resets its connections.
+#[tokio::test]
+async fn reset_of_a_stream_is_its_end() {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    (&ours).write_all(b"unread").unwrap();
+    drop(theirs);
+    ours.set_nonblocking(true).unwrap();
+    let stream = tokio::net::UnixStream::from_std(ours).unwrap();
+    let (_, mut stream) = TraceSession::of(nowhere(), Session { id: SessionId(1), stream, downgrades: Vec::new() }, u64::MAX).unwrap();
+    assert_eq!(stream.read(&mut [0; 8]).await.unwrap(), 0);
+}
+
 #[tokio::test]
 async fn perf_map_files_are_found() {
     let dir = tempfile::tempdir().unwrap();
