@@ -24,7 +24,7 @@ pub struct Clients {
     pub(super) proc: Arc<Proc>,
     pub(super) known: Arc<Mutex<HashMap<ProcessKey, Client>>>,
     /// Command support learned from each process, over any connection.
-    support: Arc<Mutex<HashMap<ProcessKey, SharedSupport>>>,
+    pub(super) support: Arc<Mutex<HashMap<ProcessKey, SharedSupport>>>,
     /// Used by ports to look up the processes that connect to them.
     sources: Arc<Sources>,
     access: Access,

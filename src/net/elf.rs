@@ -195,6 +195,10 @@ mod tests {
                 is_aot(&damaged);
             }
         }
+        // Segments of another size have another format.
+        let mut other = whole.clone();
+        other[54..56].copy_from_slice(&(SEGMENT as u16 + 8).to_le_bytes());
+        assert!(!is_aot(&other));
         let huge = MAX_SEGMENTS + 1;
         let mut many = whole;
         many[56..58].copy_from_slice(&huge.to_le_bytes());

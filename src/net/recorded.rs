@@ -139,6 +139,7 @@ mod tests {
         let now_ns = monotonic_ns();
         let here = HashSet::from_iter([only_the_recorded_process_is_found as fn() as usize as u64]);
         let elsewhere = HashSet::from_iter([0x1000, 0x2000]);
+        let mostly_elsewhere: HashSet<u64> = here.iter().copied().chain([0x1000, 0x2000]).collect();
         let none = HashSet::default();
         let find = |pid, began_ns, code| {
             let recorded = RecordedProcess { pid, began_ns, code };
@@ -152,6 +153,7 @@ mod tests {
             (7, 0, &here, "which has ended: it was started after the recording began"),
             (7, i64::MAX, &here, "it was started after the recording began"),
             (7, now_ns, &elsewhere, "it has no code where the recording has methods"),
+            (7, now_ns, &mostly_elsewhere, "it has no code where the recording has methods"),
         ] {
             let error = find(pid, began_ns, code).unwrap_err();
             assert!(error.contains(words), "{error}");

@@ -261,6 +261,12 @@ mod tests {
         assert_eq!(find_in(&tree, "/private/tmp/file/x"), Err("NotADirectory".to_owned()));
         assert!(find_in(&tree, "/loop").is_err());
         assert!(find_in(&tree, &"a/../".repeat(3)).is_err(), "a directory that is not there has no parent");
+        symlink("private/tmp/file", at("0")).unwrap();
+        for number in 1..=MAX_LINKS {
+            symlink((number - 1).to_string(), at(&number.to_string())).unwrap();
+        }
+        assert_eq!(find_in(&tree, &(MAX_LINKS - 1).to_string()), Ok(inside));
+        assert_eq!(find_in(&tree, &MAX_LINKS.to_string()), find_in(&tree, "/loop"));
         let deep = "d/".repeat(MAX_DEPTH + 1);
         fs::create_dir_all(at(&deep)).unwrap();
         assert!(find_in(&tree, &deep).is_err());

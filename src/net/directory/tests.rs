@@ -67,12 +67,28 @@ async fn targets_are_found_by_pid_or_name() {
     for text in ["1", "shop1"] {
         assert_eq!(directory.resolve(text, TIMEOUT).await.unwrap().key.pid, 1);
     }
-    for (text, words) in
-        [("2", "there is no process 2"), ("3", "process 3 is not a .NET process"), ("nobody", "there is no .NET process named 'nobody'")]
-    {
+    for (text, words) in [
+        ("2", "there is no process 2"),
+        ("3", "process 3 is not a .NET process"),
+        ("nobody", "there is no .NET process named 'nobody'"),
+        ("shop1,connect", "there is no .NET process named 'shop1,connect'"),
+    ] {
         let error = directory.resolve(text, TIMEOUT).await.unwrap_err().to_string();
         assert!(error.starts_with(words), "{error}");
     }
+    let known = directory.resolve("1", TIMEOUT).await.unwrap().key;
+    let error = directory.connected(known, TIMEOUT).await.unwrap_err();
+    assert!(matches!(error, TargetError::Disconnected(1)), "{error}: it has only its own socket");
+    let clients = directory.clients();
+    let row = Process { socket: Some(fake_proc.address("moved")), ..directory.resolve("1", TIMEOUT).await.unwrap() };
+    assert_eq!(Some(clients.of(&row).unwrap().endpoint().socket.as_path()), row.socket.as_deref());
+    let without_pid = Process { key: ProcessKey { pid: 0, started: 0 }, ..row };
+    clients.of(&without_pid).unwrap();
+    assert_eq!(clients.support.lock().unwrap().keys().map(|key| key.pid).collect::<Vec<_>>(), [1], "any process can be behind it");
+    // Another process has the pid.
+    let earlier = directory.unlisted(ProcessKey { started: known.started - 1, ..known }, 5, 77);
+    assert_eq!((earlier.name.as_str(), earlier.ns_pid, earlier.uid), ("", 5, 77));
+    assert_eq!(directory.unlisted(known, 5, 77).ns_pid, 1);
 }
 
 /// A name that no process has yet may be looked for during days.

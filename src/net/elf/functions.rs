@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn functions_are_found_by_file_offset() {
-        let functions = functions(&elf(&[("late", 0x40, 0), ("early", 0, 0x10), ("alias", 0, 0), ("next", 0x60, 8)]));
+        let functions = functions(&elf(&[("late", 0x40, 0), ("alias", 0, 0), ("early", 0, 0x10), ("next", 0x60, 8)]));
         let name = |inside: u64| functions.at(CODE + inside).map(|(name, ..)| String::from_utf8_lossy(name).into_owned());
         let named = |name: &str| Some(name.to_owned());
         for (inside, expected) in [
@@ -183,6 +183,7 @@ mod tests {
             assert_eq!(name(inside), expected, "{inside:#x}");
         }
         assert_eq!(functions.at(CODE + 0xf).unwrap().1, 0xf);
+        assert_eq!(functions.at(CODE + 0x40).unwrap().2, 0x20, "it ends where the next one begins");
         assert_eq!((functions.at(0), functions.at(u64::MAX)), (None, None));
         let own = Functions::read(&File::open(std::env::current_exe().unwrap()).unwrap()).unwrap();
         assert!(own.functions.len() > 1000, "a test has symbols");

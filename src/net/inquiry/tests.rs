@@ -57,6 +57,8 @@ fn answered_query_is_not_repeated() {
     assert!(!inquiry.is_due(&row(), false, start + MAX_RETRY_INTERVAL));
     inquiry.apply(Ok(Some(info("/usr/bin/dotnet /srv/shop.dll --urls *\x1b[2J"))));
     assert!(!inquiry.is_due(&row(), false, start + 10 * MAX_RETRY_INTERVAL));
+    let with_pid = |ns_pid| published(&inquiry, Process { ns_pid, ..row() }, None, start).ns_pid;
+    assert_eq!([with_pid(0), with_pid(7)], [42, 7], "the name of a socket is more reliable");
     let row = published(&inquiry, row(), None, start);
     assert_eq!((row.contact, row.name.as_str(), row.runtime.unwrap().as_str()), (Contact::Ok, "Shop", "9.0.7"));
     assert_eq!(
@@ -76,6 +78,8 @@ fn query_answered_too_early_is_repeated() {
         inquiry.apply(Ok(Some(info(line))));
         assert!(!inquiry.is_due(&row(), false, start + MIN_QUERY_INTERVAL / 2));
         assert_eq!(inquiry.is_due(&row(), false, start + MIN_QUERY_INTERVAL), early, "{line}");
+        let suspended = Process { run_state: RunState::Suspended, ..row() };
+        assert!(!inquiry.is_due(&suspended, false, start + MIN_QUERY_INTERVAL), "{line}: it is sent the rest when it is resumed");
         assert_eq!(published(&inquiry, row(), None, start).command_line == COMMAND_LINE, early, "{line}");
     }
     let bare = Process { command_line: "./shop".into(), run_state: RunState::Suspended, ..row() };
@@ -121,8 +125,10 @@ fn pending_query_is_slow_before_it_times_out() {
     let mut inquiry = Inquiry::new(false, start);
     inquiry.query_sent(start);
     assert_eq!(published(&inquiry, row(), None, start + SLOW_THRESHOLD / 2).contact, Contact::Unknown);
-    let late = published(&inquiry, row(), None, start + 3 * SLOW_THRESHOLD);
-    assert!(trouble(&late, Trouble::Slow).starts_with("it has not answered for 3 s"));
+    for busy in [None, Some(Busy { command: CommandCode::ProcessInfo3, since: start })] {
+        let late = published(&inquiry, row(), busy, start + 3 * SLOW_THRESHOLD);
+        assert!(trouble(&late, Trouble::Slow).starts_with("it has not answered for 3 s"));
+    }
     inquiry.apply(Ok(None));
     let busy = Some(Busy { command: CommandCode::GenerateCoreDump3, since: start });
     assert_eq!(published(&inquiry, row(), busy, start + SLOW_THRESHOLD / 2).contact, Contact::Ok);

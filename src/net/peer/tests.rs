@@ -130,6 +130,12 @@ fn unseen_process_must_run_as_the_socket_owner() {
 }
 
 #[test]
+fn only_our_own_user_serves_simulated_runtimes() {
+    let of = |uid: u32| Credentials { pid: None, uid }.check_simulated();
+    assert_eq!((of(uid()), of(uid() + 1)), (Ok(()), Err(PeerError::Unseen { uid: uid() + 1 })));
+}
+
+#[test]
 fn nothing_behind_a_link_is_identified() {
     let socket = ServedSocket::new();
     // Whatever it leads to is taken for its owner's.

@@ -42,6 +42,9 @@ mod tests {
             assert!(bytes.is_power_of_two() && (bytes + page_size()) * threads as u64 <= lockable, "{threads}: {bytes}");
         }
         assert_eq!((bytes_for_each(lockable, 0), bytes_for_each(lockable, 5000)), (128 << 10, 8 << 10));
+        // Half of the memory is for threads that are created later.
+        let [all, half] = [lockable, lockable / 2].map(|bytes| (bytes_for_each(bytes, 40) as u64 + page_size()) * 40);
+        assert!(all <= lockable / 2 && half <= lockable / 4, "{all} {half}");
         // Each buffer of a growing process is sized by the number of its threads at that time.
         let growing: u64 = (1..=8192).map(|threads| bytes_for_each(MAX_TOTAL_BYTES, threads) as u64).sum();
         assert!(growing < 3 * MAX_TOTAL_BYTES, "{growing}");

@@ -209,6 +209,10 @@ mod tests {
         for frame in [0, 992, 1044, u64::MAX, u64::MAX - 15] {
             assert_eq!(caller(&words, frame, None), None, "{frame}");
         }
+        let (bytes, _) = stack(&words, 0);
+        let later = UserStack { instruction_pointer: 7, stack_pointer: 1000, frame_pointer: 1000, bytes: &bytes };
+        let step = |top| step(&later, Registers { instruction: 7, stack: top, frame: 1000 }, None).map(|caller| caller.stack);
+        assert_eq!([step(1008), step(1016), step(1024)], [Some(1016), None, None]);
         for offset in [0, -8, 56, i64::MIN, i64::MAX] {
             assert_eq!(caller(&words, 9, row(offset, None)), None, "{offset}");
         }

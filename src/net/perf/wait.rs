@@ -254,6 +254,24 @@ mod tests {
         assert_eq!(["poll_schedule_timeout", "0"].map(|function| Wait::seen(function.as_bytes(), &mut any)), [Some(Wait::Poll), None]);
     }
 
+    /// Such as a thread that runs from the start, which is not seen to be switched.
+    #[test]
+    fn new_thread_is_not_awake_before_it_is_known_to_be() {
+        let (ms, mut clock) = (Duration::from_millis, OffCpuClock::new(0));
+        clock.observe(10_000_000, || None);
+        assert_eq!(times(&clock, 20_000_000, ms(0)), (ms(20), ms(0), vec![("unknown", ms(20))]));
+    }
+
+    #[test]
+    fn wait_without_duration_is_none() {
+        let mut clock = OffCpuClock::new(0);
+        let mut wait = |out, back| {
+            clock.switched_out(out, false);
+            clock.switched_in(back)
+        };
+        assert_eq!([wait(5, 5), wait(6, 9), wait(12, 11)], [None, Some(6), None]);
+    }
+
     #[test]
     fn on_and_off_cpu_times_add_up_to_wall_time() {
         let ms = Duration::from_millis;

@@ -220,4 +220,18 @@ mod tests {
         let growing: usize = (1..=4096).map(buffer_bytes).sum();
         assert!(growing < 12 * BUFFERS.0, "{growing}");
     }
+
+    #[test]
+    fn stacks_are_limited_if_all_threads_together_have_too_many() {
+        let most = [MAX_STACKS_PER_SECOND, MAX_STACKS_PER_SECOND + 1].map(|all| max_stacks_per_thread(all, 10));
+        assert_eq!(most, [u64::MAX, MAX_STACKS_PER_SECOND / 10]);
+        assert_eq!(max_stacks_per_thread(u64::MAX, 0), MAX_STACKS_PER_SECOND);
+    }
+
+    #[test]
+    fn stack_of_the_maximum_depth_is_cut() {
+        let stack = Stack { kernel: vec![1; 3], user: vec![2; 4], ..Stack::default() };
+        assert_eq!([7, 8].map(|depth| stack.sample(1, 5, 9, depth).cut), [true, false]);
+        assert_eq!(stack.sample(1, 5, 9, 8).waited_ns, Some(4));
+    }
 }

@@ -143,6 +143,21 @@ mod tests {
         assert!(endless.unwrap().len() == MAX_BYTES && !cost.is_zero());
     }
 
+    /// While the list is locked, reading takes no processor time.
+    #[test]
+    fn waiting_counts_in_part() {
+        struct Locked(usize);
+        impl Read for Locked {
+            fn read(&mut self, _to: &mut [u8]) -> io::Result<usize> {
+                std::thread::sleep(Duration::from_millis(5));
+                self.0 = self.0.saturating_sub(1);
+                Ok(self.0.min(1))
+            }
+        }
+        let (read, cost) = read(Locked(40), Duration::from_millis(5));
+        assert!(read.is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) && cost >= Duration::from_millis(5), "{cost:?}");
+    }
+
     #[test]
     fn each_user_and_all_together_have_a_limit_in_a_minute() {
         let ms = Duration::from_millis;

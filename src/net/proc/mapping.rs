@@ -158,6 +158,7 @@ impl CodeMapping {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::fake_proc::{Fake, FakeProc, fake, own_uid};
 
     /// Another file with other functions may be at its path by now.
     #[test]
@@ -168,6 +169,19 @@ mod tests {
         };
         assert_eq!(file("/a b/libc.so"), Some("/a b/libc.so".into()));
         assert_eq!([file("/a b/libc.so (deleted)"), file("[vdso]"), file("")], [const { None }; 3]);
+    }
+
+    /// The memory of other users could contain a file that blocks its readers.
+    #[test]
+    fn memory_of_other_users_is_read_only_if_anonymous() {
+        let place = FakeProc::new();
+        let maps = "1000-3000 rw-p 00000000 00:00 0\n3000-4000 rw-s 00000000 00:2e 3      /mnt/file\n5000-6000 rw-p 00000000 00:00 0\n";
+        let status = fake(2).status.replace(&own_uid().to_string(), &(own_uid() + 1).to_string());
+        place.add(&Fake { maps, ..fake(1) });
+        place.add(&Fake { maps, status, ..fake(2) });
+        let proc = Proc::open(&place.path("proc")).unwrap();
+        let readable = [1, 2].map(|pid| proc.readable_memory(pid).unwrap());
+        assert_eq!(readable, [ReadableMemory::All, ReadableMemory::Anonymous(vec![0x1000..0x3000, 0x5000..0x6000])]);
     }
 
     #[test]

@@ -97,6 +97,7 @@ mod tests {
             ("DOTNET_GCHeapHardLimit=0", gigabyte, Some(805_306_368)),
             ("DOTNET_GCHeapHardLimit=nonsense", None, None),
             ("DOTNET_GCHeapHardLimitPercent=32", gigabyte, Some(1 << 29)),
+            ("DOTNET_GCHeapHardLimitPercent=80", gigabyte, Some(1 << 30)),
             ("DOTNET_GCHeapHardLimitPercent=32", None, None),
         ] {
             assert_eq!(limit(environ, memory), expected, "{environ} {memory:?}");

@@ -41,11 +41,12 @@ async fn replies_are_cached_per_process() {
     let rows = directory.refresh(TIMEOUT).await.unwrap();
     let clients = directory.clients();
     assert!(clients.of(row(&rows, 1)).unwrap().process_info().await.unwrap().is_some());
-    assert_eq!(clients.known.lock().unwrap().len(), 5);
+    assert_eq!([clients.known.lock().unwrap().len(), clients.support.lock().unwrap().len()], [5; 2]);
     std::fs::remove_dir_all(fake_proc.path("proc/1")).unwrap();
     std::fs::remove_file(row(&rows, 1).socket.as_ref().unwrap()).unwrap();
     assert_eq!(directory.refresh(TIMEOUT).await.unwrap().len(), 4);
-    assert_eq!((clients.known.lock().unwrap().len(), directory.inquiries.len()), (4, 4));
+    let kept = [clients.known.lock().unwrap().len(), clients.support.lock().unwrap().len(), directory.inquiries.len()];
+    assert_eq!(kept, [4; 3]);
 }
 
 #[tokio::test]
