@@ -6,7 +6,6 @@ use super::findings::{Finding, HEAP_ADVICE, finding};
 use super::health::runtime_counter;
 use super::tabs::Tab;
 use crate::analysis::{CountersSnapshot, Snapshot};
-use crate::clr::payload::GcType;
 use crate::diagnosis::{GROWING_COLLECTIONS, Thresholds};
 use crate::model::{Bytes, Nanoseconds};
 
@@ -54,7 +53,8 @@ impl Growth {
         }
         // In the last part, up to now.
         least.push(to);
-        let grows = |pair: &[f64]| pair[1].is_finite() && pair[1] - pair[0] > growth.amount() * share;
+        // A part without values is infinite, and the pair after it does not grow.
+        let grows = |pair: &[f64]| pair[1] - pair[0] > growth.amount() * share;
         least.windows(2).all(grows).then_some(growth)
     }
 
@@ -145,7 +145,7 @@ fn uncollected_growth(counters: &CountersSnapshot) -> Option<Growth> {
 /// Returns the heap sizes of a recording before and after, and the time between in nanoseconds, if each of the latest full collections left more
 /// than the one before.
 pub(super) fn recorded_growth(snapshot: &Snapshot, thresholds: &Thresholds) -> Option<(u64, u64, u64)> {
-    let full = snapshot.gc.recent.iter().filter(|collection| collection.generation == 2 && collection.kind != GcType::FOREGROUND);
+    let full = snapshot.gc.recent.iter().filter(|collection| collection.generation == 2);
     let sizes: Vec<(u64, i64)> = full.filter_map(|collection| Some((collection.heap_after?, collection.end))).collect();
     let growths = sizes.windows(2).take_while(|pair| pair[0].0 > pair[1].0).count();
     let ((to, end), (from, begin)) = (*sizes.first()?, *sizes.get(growths)?);
@@ -177,6 +177,7 @@ mod tests {
         let grew = Some("gen 2 GCs leave more: 20.0 MB to 90.0 MB in 24 s".to_owned());
         assert_eq!(found(&[(36, 30), (24, 20), (18, 40), (12, 60), (6, 70), (0, 90)]), grew);
         assert_eq!(found(&[(24, 20), (18, 40), (12, 60), (6, 70), (6, 80), (0, 90)]), grew, "two in a second");
+        assert_eq!(found(&[(24, 20), (18, 40), (12, 60), (6, 80), (6, 70), (0, 90)]), grew, "the later of two in a second");
         assert_eq!(found(&[(40, 20), (34, 40), (28, 60), (22, 70), (16, 90)]), grew, "16 s ago");
         assert_eq!(found(&[(45, 20), (39, 40), (33, 60), (27, 70), (21, 90)]), None, "no longer: the cache is full");
         assert!(found(&[(65, 20), (53, 40), (48, 60), (46, 70), (22, 90)]).is_some(), "they are rare");
@@ -219,6 +220,7 @@ mod tests {
         assert_eq!(found(60, |second| 1e9 + second * 5e6), None, "by 30 %");
         assert_eq!(found(200, |second| 1e9 + second * 5e6).map(|(_, why)| why), Some(why));
         assert_eq!(found(60, |second| 100e6 + second.min(40.0) * 5e6), None, "it has stopped");
+        assert_eq!(found(60, |second| 100e6 + second.min(40.0) * 5e6 + second * 1e5), None, "it has nearly stopped");
         assert_eq!(found(60, |second| 100e6 + second % 30.0 * 20e6), None, "it was freed");
     }
 }

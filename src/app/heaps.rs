@@ -158,3 +158,26 @@ impl State {
         self.heaps.of(self.list.selected()?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn oldest_heaps_are_forgotten_but_not_those_of_open_files() {
+        let mut heaps = Heaps::default();
+        let subject = |pid| Subject { key: ProcessKey { pid, started: 1 }, name: "Shop".into() };
+        heaps.begin_file(subject(1), Ticket(1));
+        heaps.end(Ticket(1), Err("cut off".into()), Now::default());
+        for pid in 2..=2 * MAX_HEAPS as u32 {
+            heaps.begin(subject(pid), Ticket(pid.into()));
+            // The second is still walked.
+            if pid > 2 {
+                heaps.end(Ticket(pid.into()), Err("failed".into()), Now::default());
+            }
+        }
+        assert_eq!(heaps.all.len(), MAX_HEAPS);
+        let is_known = |pid: u32| heaps.of(subject(pid).key).is_some();
+        assert_eq!([1, 2, 3, 2 * MAX_HEAPS as u32].map(is_known), [true, true, false, true]);
+    }
+}

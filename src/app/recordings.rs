@@ -255,3 +255,46 @@ impl Recordings {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::test_app::recording;
+    use crate::model::{Outcome, Scheduling, StoppedBy};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn done() -> Phase {
+        Phase::Done(Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some("/x".into()), trouble: None })
+    }
+
+    #[test]
+    fn oldest_ended_recordings_are_forgotten() {
+        let mut recordings = Recordings::default();
+        for id in 1..=MAX_ENDED as u32 + 9 {
+            recordings.begin(recording(id, 0, Phase::Recording), None, SECOND);
+            // The first goes on.
+            if id > 1 {
+                recordings.apply(recording(id, 1, done()), &Thresholds::default(), SECOND);
+            }
+        }
+        let ids: Vec<_> = recordings.all().iter().map(|tracked| tracked.value.id.0).collect();
+        assert_eq!((ids.len(), &ids[..2]), (MAX_ENDED + 1, &[1, 10][..]));
+    }
+
+    #[test]
+    fn time_of_an_active_recording_goes_on_between_reports() {
+        let elapsed = |phase| TrackedRecording::new(recording(1, 5, phase), None, 10 * SECOND).elapsed(12 * SECOND);
+        assert_eq!([Phase::Recording, done()].map(elapsed), [7 * SECOND, 5 * SECOND]);
+    }
+
+    /// The file of the tracing service has another format.
+    #[test]
+    fn file_with_kernel_scheduling_is_not_read() {
+        let readable = |scheduling| {
+            let value = Recording { scheduling, ..recording(1, 5, done()) };
+            TrackedRecording::new(value, None, SECOND).readable().is_some()
+        };
+        assert_eq!([None, Some(Scheduling::Recording)].map(readable), [true, false]);
+    }
+}

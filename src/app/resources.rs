@@ -183,11 +183,14 @@ impl ResourceHistory {
     pub(super) fn disk_waits(&self, thresholds: &Thresholds) -> Option<(f64, Finding)> {
         let (most, least) = DISK_READINGS;
         let waiting: Vec<_> = self.readings.iter().rev().take(most).filter_map(|reading| reading.usage.disk_waiters).collect();
-        let mean = waiting.iter().sum::<u64>() as f64 / waiting.len().max(least) as f64;
+        if waiting.len() < least {
+            return None;
+        }
+        let mean = waiting.iter().sum::<u64>() as f64 / waiting.len() as f64;
         let text = mean_waiters(mean, "a disk");
         let finding = finding(Tab::Threads, text, "slow, or much is read or flushed", "");
         let excess = mean / thresholds.of(Threshold::DiskWaiters);
-        (waiting.len() >= least).then_some((excess, Finding { live: STACKS_ADVICE, ..finding }))
+        Some((excess, Finding { live: STACKS_ADVICE, ..finding }))
     }
 
     /// Returns the finding for memory that grows outside the GC heap, with the ratio to the threshold.

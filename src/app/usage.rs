@@ -34,7 +34,7 @@ impl UsageHistory {
     pub(super) fn push(&mut self, processes: &[Process], now: Duration) {
         let at = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
         let mut before = std::mem::take(&mut self.scans);
-        for process in processes.iter().filter(|process| !process.is_stale_socket()) {
+        for process in processes {
             let mut scans = before.remove(&process.key).unwrap_or_default();
             if scans.len() >= MAX_SCANS {
                 scans.pop_front();

@@ -198,6 +198,13 @@ fn a_healthy_process_has_no_problem() {
 }
 
 #[test]
+fn nothing_stands_out_only_if_something_was_measured() {
+    let cause = |severity| [Slowdown { cause: Cause::Gc, share: None, severity, text: String::new() }];
+    let words = [None, Some(0.5)].map(|severity| verdict(&cause(severity)).0);
+    assert_eq!(words, ["Nothing was measured that shows a cause.", "No cause stands out: nothing is above its threshold."]);
+}
+
+#[test]
 fn causes_without_data_are_not_measured() {
     let not_measured = |what: &[&str], runtime: u32| -> Vec<(Cause, String)> {
         let all = slowdowns_with(|_| {}, 100, what, runtime);

@@ -160,6 +160,22 @@ impl Key {
 mod tests {
     use super::*;
 
+    /// AltGr is Ctrl and Alt on some systems.
+    #[test]
+    fn key_with_alt_is_another_one() {
+        let matches = |held| Key::Ctrl('r').matches(&KeyEvent::new(KeyCode::Char('r'), held));
+        let held = [KeyModifiers::CONTROL, KeyModifiers::CONTROL | KeyModifiers::ALT, KeyModifiers::ALT];
+        assert_eq!(held.map(matches), [true, false, false]);
+    }
+
+    #[test]
+    fn a_digit_overlaps_with_all_digits() {
+        let others = [char('7'), Key::Digit, char('t')];
+        assert_eq!(others.map(|other| Key::Digit.overlaps(other)), [true, true, false]);
+        assert_eq!(others.map(|other| char('7').overlaps(other)), [true, true, false]);
+        assert_eq!(others.map(|other| char('t').overlaps(other)), [false, false, true]);
+    }
+
     #[test]
     fn keys_are_parsed_by_their_names() {
         for (name, key) in [

@@ -20,7 +20,7 @@ pub(super) fn submit(state: &mut State, form: &Form, button: usize) -> Result<Op
             if options.block && !form.pressed_once {
                 return Ok(None);
             }
-            state.last_trace_options = TraceOptions { file: None, block: false, ..options.clone() };
+            state.last_trace_options = TraceOptions { file: None, ..options.clone() };
             return Ok(Some(process::start_trace(state, subject, options)));
         }
         Purpose::Resume(_) if form.resumes_all() => {

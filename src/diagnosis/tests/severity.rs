@@ -139,6 +139,9 @@ fn threads_blocked_all_the_time_are_a_problem_if_it_is_by_a_lock() {
         hidden.severity == Some(0.95) && hidden.text.contains("1 thread waited all the time, for a lock or in native code"),
         "{hidden:?}"
     );
+    let analysis = renamed(&[("WaitOneNoCheck", "Shop.Native.Call"), ("StartCallback", "Shop.Worker.Run")]);
+    let all = slowdowns(&Evidence { runtime: Some(10), ..evidence(&analysis, &Thresholds::default()) });
+    assert_eq!(found(all, Cause::Locks).severity, without.severity, "this runtime would show a lock");
     let library = locks("System.Net.Sockets.Receive", 0);
     assert_eq!((library.severity, library.text), (without.severity, without.text));
 }

@@ -5,6 +5,7 @@ use crate::app::action::Context;
 use crate::app::tabs::Head;
 use crate::app::test_app::{TestApp, metered, process, published, recording};
 use crate::app::{CounterLine, Effect, Msg, Tab};
+use crate::ipc::RuntimeVersion;
 use crate::model::{Contact, Phase, Process, Recording};
 use crate::ui::tests::analysis::scripted;
 
@@ -73,6 +74,9 @@ fn meters_use_a_new_session_and_are_refused_before_net_9() {
     app.press("/legacy⏎⏎9m");
     assert_eq!(app.take_effects(), []);
     assert_eq!(app.last_toast(), "Watching all meters needs .NET 9; LegacyBilling runs an older version.");
+    app.send(Msg::Processes(vec![Process { runtime: Some(RuntimeVersion::new("8.0.33")), ..process(660, "LegacyBilling") }]));
+    app.press("m");
+    assert_eq!(app.take_effects(), []);
     app.send(Msg::Processes(vec![Process { runtime: None, contact: Contact::Unknown, ..process(660, "LegacyBilling") }]));
     app.press("m");
     assert_eq!(app.last_toast(), "Watching all meters needs .NET 9; the version of LegacyBilling is not known yet.");

@@ -115,6 +115,10 @@ fn dump_path_must_be_absolute_in_the_target_file_system() {
     assert_eq!(form.problem.as_deref(), Some("Enter an absolute path in the target's file system."));
     let Reply::Text(path) = &form.questions[1].reply else { panic!("no text") };
     assert_eq!(path.value(), "core .dmp [2J");
+    app.press("⌃u/x/⏎⏎y⏎");
+    assert_eq!(app.take_commands(), []);
+    let Some(Overlay::Form(form)) = &app.state.overlay else { panic!("closed") };
+    assert_eq!(form.problem.as_deref(), Some("Enter a file name, too."));
     // Focus the additional outputs, select a crash report, focus the button.
     app.press("⌃u/x/y⏎→⏎y⏎");
     let effects = app.take_commands();

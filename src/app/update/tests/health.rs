@@ -135,6 +135,7 @@ fn failing_and_slow_requests_are_issues() {
     assert_eq!(issues(1.0, 21.0, fast), [""; 0]);
     assert_eq!(issues(0.4, 0.5, fast), [""; 0], "four of five are too few");
     assert_eq!(issues(5.0, 20.0, fast), ["25 % of requests fail"]);
+    assert_eq!(issues(0.5, 0.5, fast), ["100 % of requests fail"], "five in ten seconds");
     assert_eq!(issues(0.0, 20.0, [0.1, 1.5, 2.0, 1.2]), ["p95 of requests 1.2 s"]);
     assert_eq!(issues(0.0, 20.0, [5.0, 5.0, 0.9, 5.0]), [""; 0]);
 }

@@ -46,6 +46,7 @@ fn quit_while_recording_needs_confirmation() {
         ("⌃c⌃c", vec![Effect::StopTrace { id: ID }]),
         ("⌃c⌃c⌃c", vec![Effect::StopTrace { id: ID }, Effect::AbandonTrace { id: ID }]),
         ("qyx", vec![Effect::StopTrace { id: ID }, Effect::AbandonTrace { id: ID }]),
+        ("qyxx", vec![Effect::StopTrace { id: ID }, Effect::AbandonTrace { id: ID }]),
         ("q→→⏎", vec![quit(true)]),
     ] {
         let mut app = recorded();

@@ -77,6 +77,8 @@ fn ended_process_stays_although_it_no_longer_matches_the_filter() {
     app.press("/recording⏎⏎");
     assert_eq!(app.selected_name(), "OrderService");
     app.send(Msg::Processes(sample_processes().into_iter().skip(1).collect()));
+    let outcome = Outcome { stopped_by: StoppedBy::TargetExit, complete: false, file: None, trouble: None };
+    app.report(recording(1, 6, Phase::Done(outcome)));
     app.wait(60_000);
     assert_eq!((app.selected_name().as_str(), app.state.selected().unwrap().word()), ("OrderService", "ended"));
 }
@@ -313,6 +315,20 @@ fn process_tree_groups_children_and_containers() {
 
 fn notice(app: &TestApp) -> String {
     app.state.overview().unwrap().notice.map(|(text, _)| text).unwrap_or_default()
+}
+
+#[test]
+fn process_that_is_killed_while_stopped_is_no_longer_stopped() {
+    let mut app = TestApp::populated(120, 40);
+    let stopped = |mut process: Process| {
+        process.usage.stopper = Some(Stopper::Signal);
+        process
+    };
+    app.send(Msg::Processes(sample_processes().into_iter().map(stopped).collect()));
+    app.press("⏎");
+    assert!(app.state.selected().unwrap().stopper().is_some());
+    app.send(Msg::Processes(sample_processes().into_iter().skip(1).map(stopped).collect()));
+    assert_eq!((app.state.selected().unwrap().word(), app.state.selected().unwrap().stopper()), ("ended", None));
 }
 
 /// It would otherwise look like a healthy process that does nothing.

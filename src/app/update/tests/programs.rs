@@ -2,7 +2,7 @@
 
 use super::forms::{form, single_process, type_text};
 use crate::app::test_app::{TestApp, process, recording, sample_processes};
-use crate::app::{Effect, Field, JobKind, JobResult, Msg, Overlay, ProgramRequest, StaleSockets, Ticket};
+use crate::app::{Effect, Field, JobKind, JobResult, Level, Msg, Overlay, ProgramRequest, StaleSockets, Ticket};
 use crate::model::{PacketCounts, Phase, Process, ProducerReport, RecordingId, RunState, SafeText};
 
 #[test]
@@ -216,6 +216,7 @@ fn perfetto_producer_is_served_and_its_status_shown() {
         shown(&app)
     );
     assert_eq!(app.state.producer.as_ref().map(|producer| producer.packets().dropped), Some(5));
+    assert_eq!(app.state.toasts.history().next().unwrap().level, Level::Warning);
     // When the service disconnects, its sessions end.
     report(&mut app, ProducerReport::Started { instance: 4, processes: vec!["Web (42)".into()], troubles: Vec::new() });
     report(&mut app, ProducerReport::Waiting("the connection was closed".into()));

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
-use crate::app::test_app::{TestApp, contents, options, recording, sample_processes};
+use crate::app::test_app::{TestApp, contents, options, process, recording, sample_processes};
 use crate::app::{Effect, Focus, Level, Msg, Options, Tab};
-use crate::model::{Outcome, Phase, ProcessKey, Recording, RecordingId, StoppedBy, TraceOptions};
+use crate::model::{Outcome, Phase, Process, ProcessKey, Recording, RecordingId, StoppedBy, TraceOptions};
 use crate::ui::tests::analysis::scripted;
 
 const KEY: ProcessKey = ProcessKey { pid: 4242, started: 42_420 };
@@ -61,6 +61,15 @@ fn only_a_stopping_recording_can_be_abandoned() {
     app.press("x");
     app.press("tx");
     assert!(!app.take_effects().iter().any(|effect| matches!(effect, Effect::AbandonTrace { .. })));
+}
+
+#[test]
+fn slowdown_recording_runs_beside_others() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("tF");
+    let ids: Vec<_> =
+        app.take_effects().iter().filter_map(|effect| if let Effect::StartTrace { id, .. } = effect { Some(id.0) } else { None }).collect();
+    assert_eq!(ids, [1, 2]);
 }
 
 /// Started by a key, or with the first profile on its own.
@@ -256,6 +265,15 @@ fn ended_recording_analysis_is_kept_only_while_shown() {
     app.send(Msg::FileRead { ticket: *ticket, result: Ok(contents(scripted())) });
     assert!(kept(&app));
     assert_eq!(app.take_effects(), []);
+}
+
+#[test]
+fn stacks_of_a_native_aot_program_are_not_sampled() {
+    let mut app = TestApp::with(options(), 120, 40);
+    app.send(Msg::Processes(vec![Process { native_aot: true, ..process(4242, "OrderService") }]));
+    app.take_effects();
+    app.press("D");
+    assert!(app.take_effects().is_empty() && app.last_toast().contains("NativeAOT"), "{}", app.last_toast());
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn the_selected_process_is_watched_after_a_second() {
     assert_eq!(app.state.next_deadline(app.now), Some(Duration::from_millis(1)), "it is waited for");
     app.wait(1);
     assert_eq!(keys_of(&app.take_effects()), [first]);
-    assert!(columns(&app).is_empty(), "the table stays as it is");
+    assert!(columns(&app).is_empty() && app.state.list.find(first).unwrap().word() == "running", "the table stays as it is");
     // Scrolling starts no watches.
     for _ in 0..20 {
         for key in [second, first] {
@@ -368,10 +368,17 @@ fn failed_automatic_watch_is_retried_and_reported_once() {
     assert_eq!(app.last_toast(), "OrderService (4242) is not watched: no answer");
     let (notice, _) = app.state.overview().unwrap().notice.unwrap();
     assert_eq!(notice, "Not watched: it failed, ! shows why. The next attempt is in 10s.");
-    for seconds in [10, 20, 40] {
+    for seconds in [10, 20, 40, 80, 160, 300, 300] {
         fail(&mut app, seconds);
     }
     assert_eq!(app.toast_texts().len(), toast_count);
+    // After values, it counts as another failure.
+    app.wait(300_000);
+    let (_, ticket) = watched(&app.take_effects())[0];
+    app.count(ticket, published(61.0, 4e6, 2.0, 3.0, 0.0));
+    app.send(Msg::WatchEnded { ticket, trouble: Some("no answer".into()) });
+    fail(&mut app, 10);
+    assert_eq!(app.last_toast(), "OrderService (4242) is not watched: no answer");
     // A manual watch does not wait for the retry.
     app.press("w");
     assert_eq!(watched(&app.take_effects()).len(), 1);
