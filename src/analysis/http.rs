@@ -334,6 +334,8 @@ mod tests {
             ("GET /s/dQw4w9WgXcQ-_zPq81LmNv7Rk", "GET /s/{token}"),
             ("GET /s/9bJ2xQeT7uK0aLmZ4vR1wgXy5t%3D%3D/x", "GET /s/{token}/x"),
             ("GET /s/01ARZ3NDEKTSV4RRFFQ69G5FAV", "GET /s/{token}"),
+            // As many changes as a token with digits.
+            ("GET /s/ggGGggGGggGGggGGggGGggGG", "GET /s/ggGGggGGggGGggGGggGGggGG"),
             ("GET /s/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dozjgNryP4J3jVmNHl0w5N", "GET /s/{token}"),
             ("/orders/7 GET", "/orders/{number} GET"),
             ("GET http://shop:8080/orders/7", "GET http://shop:8080/orders/{number}"),

@@ -61,9 +61,12 @@ mod tests {
     #[test]
     fn owners_with_the_longest_waits_are_kept() {
         let mut owners = Owners::default();
-        for (thread, wait_ns) in [(7, 5), (0, 99), (8, 1), (7, 5), (9, 20), (6, 2), (5, 1), (4, 30)] {
+        for (thread, wait_ns) in [(7, 5), (0, 99), (8, 1), (7, 5), (9, 20), (6, 2), (5, 1), (4, 30), (0, 999)] {
             owners.merge(Owners::of(thread, wait_ns));
         }
         assert_eq!(owners.list(), [(4, 1), (9, 1), (7, 2), (6, 1)]);
+        let mut short = Owners::of(7, 0);
+        short.merge(Owners::of(8, 0));
+        assert_eq!(short.list(), [(7, 1), (8, 1)]);
     }
 }

@@ -321,6 +321,8 @@ mod tests {
         let found: Vec<_> = [99, 100, 109, 110, 114, 115, 219, 220].iter().map(|address| symbols.frame_name(*address)).collect();
         assert_eq!(found, ["0x63", "T.A", "T.A", "T.B", "T.B", "0x73", "T.A", "0xdc"]);
         assert_eq!(symbols.tiers(symbols.find(100).unwrap()), [Tier::Tier0, Tier::Tier1]);
+        load(&mut symbols, 220, 5, 2, "B", 0x188);
+        assert_eq!([219, 220].map(|address| symbols.frame_name(address)), ["T.A", "T.B"], "next to each other");
         load(&mut symbols, 105, 100, 3, "C", 0x188);
         let found: Vec<_> = [100, 105, 200, 204, 205].iter().map(|address| symbols.frame_name(*address)).collect();
         assert_eq!(found, ["0x64", "T.C", "T.C", "T.C", "0xcd"], "a place that is used again");

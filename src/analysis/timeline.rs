@@ -152,9 +152,11 @@ mod tests {
         assert_eq!(line.sum(2_500_000_000, 2), 6.0);
         line.add(1_000_000_000_000, 1.0);
         assert_eq!(line.recent(1_000_000_000_000, 300).iter().sum::<f64>(), 1.0);
-        line.add(0, 9.0);
-        assert_eq!(line.sum(1_000_000_000_000, 300), 1.0, "too old for its second");
-        assert_eq!(line.whole().1.iter().sum::<f64>(), 19.0, "and not lost");
+        for at in [0, (1000 - SECONDS as i64) * 1_000_000_000] {
+            line.add(at, 9.0);
+            assert_eq!(line.sum(1_000_000_000_000, SECONDS as u32), 1.0, "too old for its second");
+        }
+        assert_eq!(line.whole().1.iter().sum::<f64>(), 28.0, "and not lost");
         assert_eq!(line.sum(500_000_000_000, 300), 0.0, "no longer known");
         let mut later = Timeline::new(Merge::Sum);
         later.add(100_000_000_000, 30.0);

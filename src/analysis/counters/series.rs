@@ -191,8 +191,7 @@ impl Series {
     }
 
     fn rate(&self) -> Option<f64> {
-        let interval = self.reading.interval_s.filter(|seconds| *seconds > 0.0)?;
-        Some(self.reading.delta? / interval)
+        Some(self.reading.delta? / self.reading.interval_s?)
     }
 
     /// Returns the snapshot; `None` if only part of an interval was read so far.

@@ -52,6 +52,7 @@ fn only_gc_suspensions_count_as_pauses() {
     }
     let pauses = script.snapshot().gc.pauses;
     assert_eq!((pauses.count, pauses.total_ns, pauses.longest_ns), (2, 13_000_000, 10_000_000));
+    assert_eq!(pauses.longest.whole().1.iter().copied().fold(0.0, f64::max), 10e6);
     assert!((pauses.recent_share - 0.013).abs() < 1e-9, "of the second that there is: {}", pauses.recent_share);
 }
 
@@ -218,7 +219,10 @@ fn allocation_ticks_are_ignored_with_random_sampling() {
     tick(script.stack(&[0x1004]), 0, "A", 100);
     script.stack(&[0x2004]).runtime(303, 0, MS, 1, Bytes::default().u32(0).u16(0).u64(1).text("A").u64(2).u64(10_000_000).u64(0));
     tick(script.stack(&[0x1004]), 2, "A", 100);
-    assert_eq!(call_sites(&script.play()), [("A".to_owned(), vec![("Shop.Save()".to_owned(), 10_000_000)])]);
+    let live = script.play();
+    assert_eq!(call_sites(&live), [("A".to_owned(), vec![("Shop.Save()".to_owned(), 10_000_000)])]);
+    let allocations = live.snapshot(live.newest()).gc.allocations.unwrap();
+    assert_eq!((allocations.bytes, allocations.top[0].bytes > 9_000_000), (200, true), "they are measured, and not an estimate");
 }
 
 #[test]

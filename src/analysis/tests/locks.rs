@@ -19,7 +19,7 @@ fn waits_are_paired_by_thread() {
     };
     script.stack(&[0x1004, 0x2008]);
     wait(&mut script, 0, 1, 0);
-    script.stack(&[0x3004]);
+    script.stack(&[0x3004, 0x2008]);
     wait(&mut script, MS, 2, 0);
     wait(&mut script, MS, 3, 1);
     acquired(&mut script, 2 * MS, 3, 1, 1e6);
@@ -112,6 +112,9 @@ fn threads_with_the_longest_waits_are_listed_as_owners() {
         script.runtime(91, 0, (at + ms) * MS, 1, Bytes::default().u8(0).u16(0));
     }
     assert_eq!(script.snapshot().contention.sites[0].owners, [(11, 1), (12, 2), (14, 1), (16, 1)]);
+    let mut unfinished = Script::new();
+    unfinished.runtime(81, 2, 0, 1, Bytes::default().u8(0).u16(0).u64(1).u64(0).u64(17));
+    assert_eq!(unfinished.snapshot().contention.sites[0].owners, [(17, 1)]);
 }
 
 /// A thread that waits when a session is stopped does not wait for the rundown.

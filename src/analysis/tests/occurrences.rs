@@ -55,6 +55,14 @@ fn collection_is_returned_once_it_is_whole() {
     assert_eq!(names(&live.occurrences(OccurrenceKind::Collections, false, &mut seen, false)), [""; 0]);
     assert_eq!(names(&live.occurrences(OccurrenceKind::Collections, false, &mut seen, true)), ["8 None None"]);
 
+    // The heap sizes are missing.
+    let mut script = Script::new();
+    collect(&mut script, 10, 7, false);
+    restart(&mut script, 13 * MS, 1);
+    let live = script.play();
+    let found = [false, true].map(|is_over| names(&live.occurrences(OccurrenceKind::Collections, false, &mut 0, is_over)));
+    assert_eq!(found, [vec![], vec!["7 Some(3000000) None".to_owned()]]);
+
     // What is missing of one was lost if a later one has it.
     let mut script = Script::new();
     collect(&mut script, 10, 7, false);

@@ -63,19 +63,19 @@ fn requests_are_counted_once_and_have_their_outcome() {
         let closed = Bytes::default().text(connection);
         script.activity(20 + id).described(KESTREL, "ConnectionStop", &fields[..1], at + 3 * MS, closed);
     }
-    // And as it sends three: one succeeds, one gets an error status, and one gets no response.
+    // And as it sends four: one succeeds, one gets an error status, and two get no response.
     let status = [("statusCode", FieldType::Int32)];
-    for (id, port, code) in [(51, 8080, 200_i32), (52, 8080, 404), (53, 443, -1)] {
+    for (id, port, code) in [(51, 8080, 200_i32), (52, 8080, 404), (53, 443, -1), (54, 443, -1)] {
         let at = i64::from(id) * 100 * MS;
         let sent = Bytes::default().text(if port == 443 { "https" } else { "http" }).text("shop").u32(port).text("/a?user=7");
         script.activity(id).described(CLIENT, "RequestStart", &SENT, at, sent);
-        if code < 0 {
+        if id == 53 {
             script.activity(id).described(CLIENT, "RequestFailed", &[], at + MS, Bytes::default());
         }
         script.activity(id).described(CLIENT, "RequestStop", &status, at + 2 * MS, Bytes::default().u32(code as u32));
     }
     let activities = script.snapshot().activities;
-    assert_eq!(activities.requests(), 5);
+    assert_eq!(activities.requests(), 6);
     let of = |provider: &str, name: &str| {
         let found =
             activities.operations.iter().find(|operation| operation.provider.ends_with(provider) && operation.name == name).unwrap();
@@ -93,8 +93,24 @@ fn requests_are_counted_once_and_have_their_outcome() {
     assert_eq!(of("Hosting", "Request"), (2, 2, 1, rows(&[("GET /a", Unknown, 1), ("GET /a", Failed, 1)])));
     assert_eq!(of("Kestrel", "Request"), (2, 2, 0, rows(&[("/a GET", Unknown, 2)])));
     assert_eq!(of("Kestrel", "Connection"), (2, 2, 0, rows(&[("127.0.0.1:80", Unknown, 2)])));
-    let sent = [("http://shop:8080/a", Status(200), 1), ("http://shop:8080/a", Status(404), 1), ("https://shop/a", Failed, 1)];
-    assert_eq!(of("Http", "Request"), (3, 3, 2, rows(&sent)));
+    let sent = [("http://shop:8080/a", Status(200), 1), ("http://shop:8080/a", Status(404), 1), ("https://shop/a", Failed, 2)];
+    assert_eq!(of("Http", "Request"), (4, 4, 3, rows(&sent)));
+}
+
+/// Without the events of the hosting, those of the server count.
+#[test]
+fn requests_of_the_server_count_if_those_of_the_hosting_are_missing() {
+    let requests = |has_hosting| {
+        let mut script = Script::new();
+        for (id, provider) in [(1, "Microsoft-AspNetCore-Server-Kestrel"), (2, CLIENT), (3, HOSTING)] {
+            if id < 3 || has_hosting {
+                script.activity(id).described(provider, "RequestStart", &[], MS, Bytes::default());
+                script.activity(id).described(provider, "RequestStop", &[], 2 * MS, Bytes::default());
+            }
+        }
+        script.snapshot().activities.requests()
+    };
+    assert_eq!([requests(false), requests(true)], [2, 2]);
 }
 
 /// Writes an event of a library, forwarded by `DiagnosticSource`.

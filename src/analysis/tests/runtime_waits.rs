@@ -30,6 +30,8 @@ fn lock_and_gc_waits_are_found() {
     suspend(&mut script, 2, 10, 0);
     restart(&mut script, 3, 10);
     restart(&mut script, 4, 9);
+    suspend(&mut script, 4, 9, 1);
+    restart(&mut script, 4, 9);
     acquired(&mut script, 5, 8, 1, 4.0);
     acquired(&mut script, 6, 7, 0, 5.0);
     // A wait without a start event, as if it had begun before the session.
