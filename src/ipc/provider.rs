@@ -161,10 +161,6 @@ impl<P: Field> Field for Providers<P> {
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, Hresult> {
-        let count = reader.clone().u32()? as usize;
-        if count > Self::MAX {
-            return Err(InvalidRequest::ProviderCount(count).into());
-        }
         Ok(Self::new(Vec::read(reader)?)?)
     }
 }

@@ -148,6 +148,13 @@ mod tests {
     }
 
     #[test]
+    fn only_the_keyword_of_the_runtime_triggers_a_gc() {
+        let triggers = |name, keywords| SessionConfig::new(Provider::new(name, keywords, Level::Verbose).unwrap().into()).triggers_gc();
+        let runtime = "Microsoft-Windows-DotNETRuntime";
+        assert_eq!([triggers(runtime, u64::MAX), triggers(runtime, 1), triggers("P", u64::MAX)], [true, false, false]);
+    }
+
+    #[test]
     fn lowest_sufficient_command_is_chosen() {
         let filtered = |filter| {
             let mut config = config();

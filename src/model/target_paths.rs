@@ -85,5 +85,7 @@ mod tests {
         assert_eq!(temporary_folder(&beside), Path::new("/var/tmp"));
         assert_eq!(reachable_path(&beside, Path::new("/tmp/core")), Path::new("/tmp/core"));
         assert!(!has_own_root(&beside));
+        let of_another = process("/proc/71/root/tmp/dotnet-diagnostic-7-9-socket");
+        assert!(!has_own_root(&of_another));
     }
 }

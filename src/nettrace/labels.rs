@@ -112,3 +112,14 @@ pub(super) fn row<'a>(reader: &mut Reader<'a>) -> Option<&'a [u8]> {
     while let (_, false) = parse(reader).ok()?? {}
     Some(&list[..reader.at() - start])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn number_of_labels_is_limited() {
+        let of = |count| Labels::new(&[9, 4].repeat(count)).count();
+        assert_eq!([3, 32, 33, 300].map(of), [3, 32, 32, 32]);
+    }
+}

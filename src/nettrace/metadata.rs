@@ -241,7 +241,8 @@ mod tests {
         assert!(matches!(table.add(record(1, "a"), 1), (Added::New(Metadata { index: 1, .. }), _)));
         assert!(matches!(table.add(record(u32::MAX, "b"), 1), (Added::New(Metadata { index: 2, .. }), _)));
         assert!(matches!(table.add(record(1, "c"), 1), (Added::New(Metadata { index: 3, .. }), true)), "it meant another");
-        assert!(matches!(table.add(record(7, "a"), 1), (Added::Known, _)));
+        assert!(matches!(table.add(record(7, "a"), 1), (Added::Known, false)));
+        assert!(matches!(table.add(record(7, "a"), 1), (Added::Known, false)));
         assert_eq!([1, 7, u32::MAX, 8].map(|id| table.get(id).name.clone()), ["c", "a", "b", ""]);
         table.clear_ids();
         assert_eq!(table.get(1).index, 0);
@@ -253,11 +254,17 @@ mod tests {
     fn metadata_table_is_bounded() {
         let mut table = Table::new(3, 10);
         assert!(matches!(table.add(record(1, "large"), 11), (Added::Full, _)));
+        assert!(matches!(table.add(record(2, "large"), 11), (Added::Full, _)));
         assert!(matches!(table.add(record(1, "a"), 1), (Added::New(_), _)));
         assert!(matches!(table.add(record(2, "b"), 1), (Added::New(_), _)));
         assert!(matches!(table.add(record(3, "c"), 1), (Added::Full, _)));
         assert!(matches!(table.add(record(3, "a"), 1), (Added::Known, _)));
         assert!(matches!(table.add(record(1, "d"), 1), (Added::Full, _)));
         assert_eq!([1, 2, 3].map(|id| table.get(id).index), [0, 2, 1], "an id whose new record does not fit is unknown");
+        let large = 1 << 30..(1 << 30) + 9;
+        for id in large.clone() {
+            table.add(record(id, "a"), 1);
+        }
+        assert_eq!(large.filter(|id| table.get(*id).index == 1).count(), 3);
     }
 }

@@ -158,6 +158,7 @@ mod tests {
             [None, Some(&b"one"[..]), Some(b""), Some(b"three"), None, None, None]
         );
         assert_eq!(rows.get(u32::MAX), Some(&b"last"[..]));
+        assert_eq!([(1, 3), (1, 4), (3, u32::MAX)].map(|(first, last)| rows.has_all(first, last)), [true, false, false]);
         assert!(add(&mut rows, 2, &[b"again"]));
         assert_eq!([1, 2, 3, u32::MAX].map(|id| rows.get(id)), [None, Some(&b"again"[..]), None, None]);
         rows.clear();

@@ -255,6 +255,15 @@ mod tests {
     }
 
     #[test]
+    fn long_name_is_truncated() {
+        // Option 1 of the thread with index 7: a text of 300 bytes.
+        let row = [&[7, 1, 0xac, 2][..], &[b'a'; 300]].concat();
+        let bytes = [&(row.len() as u16).to_le_bytes()[..], &row].concat();
+        let row = parse(&mut Reader::new(&bytes)).unwrap();
+        assert_eq!((row.index, row.name), (7, "a".repeat(NAME_LIMIT)));
+    }
+
+    #[test]
     fn thread_ids_are_formatted() {
         let of = |process, thread, reuse_count| ThreadId { process, thread, reuse_count }.to_string();
         assert_eq!([of(0, 42, 0), of(7, 42, 0), of(0, 42, 1), of(7, 42, 2)], ["42", "7/42", "42#2", "7/42#3"]);

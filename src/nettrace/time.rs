@@ -28,10 +28,8 @@ impl UtcTime {
     pub(super) fn from_system_time(words: [u16; 8]) -> Option<Self> {
         let [year, month, _day_of_week, day, hour, minute, second, millisecond] = words;
         let time = Self { year, month, day, hour, minute, second, millisecond };
-        let clock = hour < 24 && minute < 60 && second < 60 && millisecond < 1000;
-        // A day beyond the end of the month is converted back to a different date.
-        let calendar = (1601..=30827).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
-        (clock && calendar && Self::from_unix_ms(time.unix_ms()) == time).then_some(time)
+        // Others, such as a day beyond the end of the month, are converted back to a different time.
+        (Self::from_unix_ms(time.unix_ms()) == time).then_some(time)
     }
 
     /// Returns the eight words of a SYSTEMTIME.
@@ -102,7 +100,20 @@ mod tests {
     #[test]
     fn invalid_dates_are_none() {
         assert!(UtcTime::from_system_time([2026, 2, 0, 28, 23, 59, 59, 999]).is_some());
-        for words in [[2026, 2, 0, 29, 0, 0, 0, 0], [2026, 13, 0, 1, 0, 0, 0, 0], [0; 8], [u16::MAX; 8], [2026, 1, 0, 1, 24, 0, 0, 0]] {
+        for words in [
+            [2026, 2, 0, 29, 0, 0, 0, 0],
+            [2026, 13, 0, 1, 0, 0, 0, 0],
+            [0; 8],
+            [u16::MAX; 8],
+            [2026, 1, 0, 1, 24, 0, 0, 0],
+            [2026, 1, 0, 1, 0, 60, 0, 0],
+            [2026, 1, 0, 1, 0, 0, 60, 0],
+            [2026, 1, 0, 1, 0, 0, 0, 1000],
+            [2026, 0, 0, 1, 0, 0, 0, 0],
+            [2026, 1, 0, 0, 0, 0, 0, 0],
+            [1600, 12, 0, 31, 0, 0, 0, 0],
+            [30828, 1, 0, 1, 0, 0, 0, 0],
+        ] {
             assert_eq!(UtcTime::from_system_time(words), None, "{words:?}");
         }
     }

@@ -125,6 +125,25 @@ fn saturate(value: i128) -> i64 {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::nettrace::{Decoder, Encoder, Limits, Sink};
+
+    #[test]
+    fn unknown_number_of_processors_is_none() {
+        let processors = |count: u32| {
+            let mut encoder = Encoder::new(TraceHeader { processors: count, ..HEADER });
+            encoder.end();
+            let (mut decoder, mut found) = (Decoder::new(Limits::default()), Vec::new());
+            struct Processors<'a>(&'a mut Vec<u32>);
+            impl Sink for Processors<'_> {
+                fn trace(&mut self, header: &TraceHeader) {
+                    self.0.push(header.processors);
+                }
+            }
+            decoder.feed(&encoder.take(), &mut Processors(&mut found)).unwrap();
+            found
+        };
+        assert_eq!([8, NOT_COUNTED].map(processors), [[8], [0]]);
+    }
 
     /// A header with all fields set.
     pub(in crate::nettrace) const HEADER: TraceHeader = TraceHeader {

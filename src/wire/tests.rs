@@ -22,6 +22,17 @@ fn varint_length_is_limited() {
 }
 
 #[test]
+fn prefix_of_a_text_is_limited_in_characters() {
+    let bytes: Vec<u8> = "abc🦀d".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let prefix = |most| {
+        let mut text = "before".to_owned();
+        Utf16::new(&bytes).copy_prefix(&mut text, most);
+        text
+    };
+    assert_eq!([2, 3, 4, 5, 6].map(prefix), ["ab", "abc", "abc🦀", "abc🦀d", "abc🦀d"]);
+}
+
+#[test]
 fn strings_must_be_nul_terminated() {
     let mut bytes = Vec::new();
     bytes.put_utf16z("Café 🦀");
