@@ -291,6 +291,16 @@ mod tests {
     }
 
     #[test]
+    fn time_of_a_late_sample_is_that_of_the_latest_written() {
+        let mut trace = CpuTrace::new(&TraceHeader::default(), 42, "App");
+        for at in [2000, 1000, 3000] {
+            trace.sample(&CpuStack { thread: ThreadId::of(43), at, kernel: &[], user: &[7], missing: None });
+            trace.write_until(i64::MAX);
+            assert_eq!(trace.now, at.max(2000));
+        }
+    }
+
+    #[test]
     fn cpu_trace_round_trips() {
         let header = TraceHeader {
             sync_utc: Some(UtcTime::from_unix_ms(0)),
@@ -311,6 +321,7 @@ mod tests {
         sample(&mut trace, 43, 3000, &[], &[310, 350, 150]);
         sample(&mut trace, 42, 2000, &[kernel + 5], &[330, 150]);
         let mut bytes = trace.write_until(2500);
+        assert_eq!((trace.pending.len(), trace.now), (1, 2000), "the other may be preceded by more");
         // Out of order, and in another part of the stream.
         for at in [9000, 5000] {
             sample(&mut trace, 44, at, &[], &[310, 350, 150]);
@@ -319,6 +330,7 @@ mod tests {
         trace.sample(&CpuStack { missing: Some(MissingFrames::Cut), ..stack(44, 9500, &[], &[315, 350, 150]) });
         // Ended at 9800, but began before the others.
         trace.wait(&stack(43, 9800, &[kernel + 5], &[310, 350, 150]), 1800);
+        assert_eq!(trace.pending.last().map(|wait| wait.at), Some(8000));
         bytes.extend(trace.write_until(i64::MAX));
         trace.function(300, 20, &CpuTrace::method_name("App", "Work.Inner(int[])"));
         trace.function(340, 20, &CpuTrace::method_name("", "Outer()"));

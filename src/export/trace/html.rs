@@ -83,5 +83,8 @@ mod tests {
         let page = String::from_utf8(out).unwrap();
         assert_eq!(page.matches("CPU samples of process 42").count(), 2);
         assert!(!page.contains("{title}") && !page.contains("{stacks}") && page.ends_with("</html>\n"));
+        let mut out = Vec::new();
+        Html::new(&mut out, 0, false).unwrap();
+        assert!(String::from_utf8(out).unwrap().contains("Samples of threads, running or waiting, of all processes"));
     }
 }

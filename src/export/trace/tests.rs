@@ -87,22 +87,27 @@ fn an_empty_recording_gives_an_empty_export() {
     }
 }
 
+/// Encodes the payload of an event of a method: its id, the module, these numbers and its names.
+fn method_payload(id: u64, numbers: &[u32], namespace: &str, name: &str) -> Vec<u8> {
+    let mut payload = Vec::new();
+    [id, 1].iter().for_each(|number| payload.put_u64(*number));
+    numbers.iter().for_each(|number| payload.put_u32(*number));
+    [namespace, name, "void  ()"].iter().for_each(|text| payload.put_utf16z(text));
+    payload.put_u16(0);
+    payload
+}
+
+/// A method of 16 bytes at `id` times 0x1000 is loaded.
+fn method(id: u32, namespace: &str, name: &str) -> Vec<u8> {
+    method_payload(id.into(), &[0x1000 * id, 0, 16, 1, 1], namespace, name)
+}
+
 /// Encodes the compilation of a method from 1000 to 5000 ns, and that of another inside it, from 2000 to 3000 ns.
 fn nested_compilations() -> Vec<u8> {
     let mut encoder = Encoder::new(TraceHeader { process_id: 7, ..TraceHeader::default() });
     let (begin, end) = (encoder.metadata(&kind(RUNTIME, 145, 1)), encoder.metadata(&kind(RUNTIME, 143, 1)));
-    let payload = |method: u64, numbers: &[u32]| {
-        let mut payload = Vec::new();
-        [method, 1].iter().for_each(|number| payload.put_u64(*number));
-        numbers.iter().for_each(|number| payload.put_u32(*number));
-        // Namespace, name, signature.
-        for text in ["T", if method == 1 { "Outer" } else { "Inner" }, "void  ()"] {
-            text.encode_utf16().chain([0]).for_each(|unit| payload.put_u16(unit));
-        }
-        payload.put_u16(0);
-        payload
-    };
-    let (began, ended) = (|method| payload(method, &[1, 10]), |method: u32| payload(method.into(), &[0x1000 * method, 0, 16, 1, 1]));
+    let name = |id| if id == 1 { "Outer" } else { "Inner" };
+    let (began, ended) = (|id| method_payload(id, &[1, 10], "T", name(id)), |id: u32| method(id, "T", name(id.into())));
     // The third never ends.
     for (timestamp, (metadata, payload)) in
         (1000..).step_by(1000).zip([(begin, began(1)), (begin, began(2)), (end, ended(2)), (begin, began(3)), (end, ended(1))])
@@ -138,6 +143,127 @@ fn slices_cut_by_the_start_of_the_part_stay_nested() {
     let [outer, inner, end, last] = edges[..] else { panic!("{edges:?}") };
     assert_eq!([outer, inner, end, last].map(|(at, kind, _)| (at, kind)), [(2_499, 1), (2_500, 1), (3_000, 2), (5_000, 2)]);
     assert!(inner.2 < outer.2, "the name of the inner one is interned first: {edges:?}");
+}
+
+/// The end of the first compilation may be among the lost events.
+#[test]
+fn slices_with_lost_events_are_not_shown() {
+    let jitted = |lost| {
+        let mut encoder = Encoder::new(TraceHeader { process_id: 7, ..TraceHeader::default() });
+        let [begin, end] = [145, 143].map(|id| encoder.metadata(&kind(RUNTIME, id, 1)));
+        let began = method_payload(1, &[1, 10], "T", "Outer");
+        for (metadata, payload) in [(begin, began), (end, method(1, "T", "Outer"))] {
+            encoder.event(&NewEvent {
+                metadata,
+                timestamp: 1000,
+                thread: 70,
+                capture_thread: 70,
+                payload: &payload,
+                ..NewEvent::default()
+            });
+            encoder.add_loss(70, lost);
+        }
+        encoder.end();
+        chromium(&encoder.take(), "cat", "jit").len()
+    };
+    assert_eq!([jitted(0), jitted(1)], [2, 0]);
+}
+
+#[test]
+fn only_suspensions_for_a_gc_are_pauses() {
+    let pauses = |reason: u32| {
+        let begin = [&reason.to_le_bytes()[..], &[1, 0, 0, 0, 0, 0]].concat();
+        let bytes = stream(&[(1, kind(RUNTIME, 9, 1), begin), (2, kind(RUNTIME, 3, 1), vec![0; 2])]);
+        chromium(&bytes, "cat", "gc").len()
+    };
+    assert_eq!([pauses(1), pauses(5)], [1, 0]);
+}
+
+/// Encodes two samples: of a method of this name, called by another, and of a stub that it calls.
+fn named_samples(name: &str) -> Vec<u8> {
+    let mut encoder = Encoder::new(TraceHeader { process_id: 7, pointer_size: 8, ..TraceHeader::default() });
+    let [load, sample] = [kind(RUNTIME, 143, 1), kind(SAMPLE_PROFILER, 0, 0)].map(|kind| encoder.metadata(&kind));
+    let methods = [(1, "T", name), (2, "T", "Outer"), (3, "dynamicClass", "IL_STUB_PInvoke")];
+    let loads = methods.map(|(number, namespace, name)| (load, 0, method(number, namespace, name)));
+    let stacks = [&[0x1004, 0x2004][..], &[0x3004, 0x1004, 0x2004]].map(|frames| encoder.stack(frames));
+    let samples = stacks.map(|stack| (sample, stack, vec![2, 0, 0, 0]));
+    for (timestamp, (metadata, stack, payload)) in (1..).zip(loads.into_iter().chain(samples)) {
+        let event = NewEvent { metadata, timestamp, thread: 70, capture_thread: 70, stack, payload: &payload, ..NewEvent::default() };
+        encoder.event(&event);
+    }
+    encoder.end();
+    encoder.take()
+}
+
+#[test]
+fn folded_stacks_have_one_line_each_and_no_stubs() {
+    let folded = String::from_utf8(export(&named_samples("In;n\ner"), TraceFormat::Folded)).unwrap();
+    assert_eq!(folded, "thread 70;T.Outer();T.In_n_er() 2\n");
+    let html = String::from_utf8(export(&named_samples("<Inner>"), TraceFormat::Html)).unwrap();
+    assert!(html.contains("thread 70;T.Outer();T.&lt;Inner>() 2\n"));
+}
+
+/// Nodes and frames are numbered from the start again once there are too many.
+#[test]
+fn more_stacks_than_are_kept_are_exported() {
+    const DEPTH: u64 = 250;
+    let mut encoder = Encoder::new(TraceHeader { process_id: 7, pointer_size: 8, ..TraceHeader::default() });
+    let sample = encoder.metadata(&kind(SAMPLE_PROFILER, 0, 0));
+    let mut stack = |number: u64| encoder.stack(&(0..DEPTH).map(|frame| (number << 20) + frame * 16 + 8).collect::<Vec<_>>());
+    let mut stacks: Vec<_> = (1..=300).map(&mut stack).collect();
+    // One from before the reset.
+    stacks.push(stacks[0]);
+    for (timestamp, stack) in (1..).zip(stacks) {
+        let event =
+            NewEvent { metadata: sample, timestamp, thread: 70, capture_thread: 70, stack, payload: &[2, 0, 0, 0], ..NewEvent::default() };
+        encoder.event(&event);
+    }
+    encoder.end();
+    let bytes = encoder.take();
+    // All addresses of a stack have its number in their upper part.
+    let number_of = |names: Vec<&str>| {
+        let addresses = names.iter().map(|name| u64::from_str_radix(name.trim_start_matches("0x"), 16).unwrap());
+        let numbers: std::collections::HashSet<u64> = addresses.map(|address| address >> 20).collect();
+        assert_eq!((names.len() as u64, numbers.len()), (DEPTH, 1), "{numbers:?}");
+        numbers.into_iter().sum::<u64>()
+    };
+    let expected: std::collections::BTreeMap<_, _> = (1..=300).map(|number| (number, if number == 1 { 2 } else { 1 })).collect();
+
+    let folded = String::from_utf8(export(&bytes, TraceFormat::Folded)).unwrap();
+    let mut samples = std::collections::BTreeMap::new();
+    for line in folded.lines() {
+        let (stack, count) = line.rsplit_once(' ').unwrap();
+        *samples.entry(number_of(stack.split(';').skip(1).collect())).or_default() += count.parse::<u64>().unwrap();
+    }
+    assert_eq!(samples, expected);
+
+    let pprof = export(&bytes, TraceFormat::Pprof);
+    let all = |bytes, of| fields(bytes).map(Result::unwrap).filter(move |(number, _)| *number == of).map(|(_, value)| value);
+    let number = |bytes, of| all(bytes, of).next().map_or(0, |value| value.number().unwrap());
+    let strings: Vec<_> = all(&pprof, 6).map(|text| std::str::from_utf8(text.bytes().unwrap()).unwrap()).collect();
+    let functions = all(&pprof, 5).map(|function| function.bytes().unwrap());
+    let mut names = std::collections::HashMap::new();
+    for function in functions {
+        assert_eq!(names.insert(number(function, 1), strings[number(function, 2) as usize]), None, "its number is used once");
+    }
+    samples.clear();
+    for sample in all(&pprof, 2).map(|sample| sample.bytes().unwrap()) {
+        let packed = |of| varints(all(sample, of).next().unwrap().bytes().unwrap());
+        *samples.entry(number_of(packed(1).iter().map(|id| names[id]).collect())).or_default() += packed(2)[0];
+    }
+    assert_eq!(samples, expected);
+}
+
+fn varints(bytes: &[u8]) -> Vec<u64> {
+    let mut reader = crate::wire::Reader::new(bytes);
+    std::iter::from_fn(|| (!reader.is_empty()).then(|| reader.varu64().unwrap())).collect()
+}
+
+/// The two halves of an ID can cancel each other out.
+#[test]
+fn every_activity_has_a_flow() {
+    assert_eq!(open_slices::flow_of([0; 16]), 0);
+    assert_ne!(open_slices::flow_of([7; 16]), 0);
 }
 
 fn described(provider: &str, event_id: u32, name: &str, fields: &[(&str, FieldType)]) -> Metadata {
