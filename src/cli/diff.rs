@@ -99,3 +99,23 @@ fn write_section(out: &mut dyn Write, section: &Section, most: usize) -> std::io
 fn title(name: &str) -> SafeText {
     if name.is_empty() { SafeText::new("(no stack)") } else { SafeText::new(name) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::{Subject, Unit};
+
+    #[test]
+    fn figures_beyond_the_limit_are_counted() {
+        let figure = |name: &str| ComparedFigure { name: name.to_owned(), unit: Unit::Plain, before: None, after: Some(2.0) };
+        let section = Section { subject: Subject::Exceptions, figures: ["A", "B", "C"].map(figure).to_vec() };
+        let lines = |most| {
+            let mut out = Vec::new();
+            write_section(&mut out, &section, most).unwrap();
+            let last_column = |line: &str| line.rsplit_once("  ").map(|(_, name)| name.to_owned());
+            String::from_utf8(out).unwrap().lines().skip(3).filter_map(last_column).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(3), ["A", "B", "C"]);
+        assert_eq!(lines(1), ["A", "and 2 more (-n)"]);
+    }
+}

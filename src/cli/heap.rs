@@ -300,6 +300,23 @@ mod tests {
     use crate::analysis::HeapProblem;
 
     #[test]
+    fn types_are_found_by_the_end_of_their_name() {
+        let names = ["Shop.Order", "Shop.BadOrder", "Shop.Cart+Order"];
+        let named = |name: &str| HeapType { name: name.into(), module: String::new(), objects: 1, bytes: 10 };
+        let types = names.map(named).to_vec();
+        let heap = HeapSnapshot { objects: 3, bytes: 30, references: 0, types, others: (0, 0, 0), is_finished: true, problems: Vec::new() };
+        let of = [10, 500, 30].map(|bytes| Some(RetainedType { bytes, paths: Vec::new() })).to_vec();
+        let retention = Retention { types: of, unreached: 0 };
+        let found = shown(&heap, Some(&retention), false, Some("Order"), 9);
+        let named: Vec<_> = found.paths.unwrap().iter().map(|(named, _)| named.name.as_str()).collect();
+        assert_eq!((named, found.types[0].1), (vec![names[0], names[2]], None));
+        // With retained sizes, the types are sorted by them.
+        let found = shown(&heap, Some(&retention), true, None, 9);
+        let sizes: Vec<_> = found.types.iter().map(|(_, of)| of.map(|of| of.bytes)).collect();
+        assert_eq!((sizes, found.paths.is_none()), (vec![Some(500), Some(30), Some(10)], true));
+    }
+
+    #[test]
     fn types_beyond_the_limit_are_counted() {
         let named = |name: &str, objects, bytes| HeapType { name: name.into(), module: String::new(), objects, bytes };
         let heap = HeapSnapshot {

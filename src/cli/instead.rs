@@ -38,8 +38,7 @@ pub(super) fn hint(error: &clap::Error, given: &[OsString]) -> Option<String> {
         return Some(format!("try `{}`", shown(&line)));
     }
     if error.kind() != ErrorKind::InvalidSubcommand {
-        let is_target = |argument: String| TARGET_OPTIONS.contains(&argument.as_str());
-        let is_target = error.kind() == ErrorKind::UnknownArgument && is_target(error.get(ContextKind::InvalidArg)?.to_string());
+        let is_target = TARGET_OPTIONS.contains(&error.get(ContextKind::InvalidArg)?.to_string().as_str());
         return is_target.then(|| "a process is given without an option, such as `dn-top trace 4242` or `dn-top trace MyApp`".to_owned());
     }
     let word = given.get(command_at(given))?;
@@ -120,6 +119,8 @@ mod tests {
         for (line, expected) in [
             ("4242", Some("a command comes first, such as `dn-top info 4242`")),
             ("a.nettrace", Some("a command comes first, such as `dn-top open a.nettrace`")),
+            ("a.gcdump", Some("a command comes first, such as `dn-top open a.gcdump`")),
+            ("-p", Some("a process is given without an option, such as `dn-top trace 4242` or `dn-top trace MyApp`")),
             ("trac 4242", None),
             ("trace 4242 --unknown", None),
             ("trace 4242 --max-size large", None),

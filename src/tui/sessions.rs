@@ -100,3 +100,36 @@ pub(super) async fn serve(options: ServeOptions, stopped: watch::Receiver<bool>,
     let (served, ()) = tokio::join!(serving, reporting);
     send(Msg::job_done(ticket, served.map(|()| JobResult::default()))).await;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn session_is_stopped_by_another_with_its_key_and_forgotten_once_it_has_ended() {
+        let (ended, mut ends) = mpsc::unbounded_channel();
+        let mut sessions = Sessions::default();
+        let start = |sessions: &mut Sessions<u8>, key, name| {
+            let ended = ended.clone();
+            sessions.start(key, move |mut stopped| async move {
+                // Without a request to stop it, it goes on.
+                if stopped.wait_for(|stop| *stop).await.is_err() {
+                    std::future::pending().await
+                }
+                ended.send(name).unwrap();
+            });
+        };
+        start(&mut sessions, 1, "first");
+        start(&mut sessions, 1, "second");
+        assert_eq!(ends.recv().await, Some("first"));
+        sessions.stop(&1);
+        assert_eq!(ends.recv().await, Some("second"));
+        sessions.start(4, async |_| {});
+        while !sessions.stops[&4].is_closed() {
+            tokio::task::yield_now().await;
+        }
+        start(&mut sessions, 2, "third");
+        start(&mut sessions, 3, "fourth");
+        assert_eq!((sessions.stops.len(), sessions.tasks.len()), (2, 2));
+    }
+}

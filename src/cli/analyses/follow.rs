@@ -230,13 +230,28 @@ fn text(time: Timestamp, occurrence: &Occurrence) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{LogMessage, ThrownException};
+    use crate::analysis::{Layer, LogMessage, ThrownException};
 
     #[test]
     fn line_without_a_message_does_not_end_in_spaces() {
-        let thrown = ThrownException { type_name: "App.Failed".to_owned(), ..ThrownException::default() };
-        let line = text(Timestamp::UNIX_EPOCH, &Occurrence::Exception(thrown));
-        assert!(line.ends_with("  App.Failed:\n"), "{line:?}");
+        let thrown = |rethrown| ThrownException { type_name: "App.Failed".to_owned(), rethrown, ..ThrownException::default() };
+        for (rethrown, end) in [(false, "  App.Failed:\n"), (true, "  App.Failed (rethrown):\n")] {
+            let line = text(Timestamp::UNIX_EPOCH, &Occurrence::Exception(thrown(rethrown)));
+            assert!(line.ends_with(end), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn activity_without_a_known_outcome_has_a_dash() {
+        let line = |outcome| {
+            let (operation, subject, route) = ("Request".to_owned(), "GET /a".to_owned(), String::new());
+            let finished = FinishedActivity { end: 0, duration_ns: 5_000_000, layer: Layer::Server, operation, subject, route, outcome };
+            text(Timestamp::UNIX_EPOCH, &Occurrence::Activity(finished))
+        };
+        for (outcome, end) in [(Outcome::Unknown, "5.0 ms  -       in   GET /a\n"), (Outcome::Status(404), "5.0 ms  404     in   GET /a\n")]
+        {
+            assert!(line(outcome).ends_with(end), "{:?}", line(outcome));
+        }
     }
 
     #[test]

@@ -93,6 +93,16 @@ pub(super) fn message_fields(message: &LogMessage) -> Vec<Field> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::LockWait;
+    use crate::nettrace::ThreadId;
+
+    #[test]
+    fn unknown_values_are_missing() {
+        let wait = LockWait { end: -1, thread: ThreadId::of(7), wait_ns: 5, owner: None, frames: Vec::new() };
+        let found = fields(&Occurrence::LockWait(wait));
+        let expected = [Value::Nanoseconds(0), Value::Count(7), Value::Nanoseconds(5), Value::Missing, Value::Missing];
+        assert_eq!(found.into_iter().map(|(_, value)| value).collect::<Vec<_>>(), expected);
+    }
 
     /// A request without a status may have been answered with any.
     #[test]

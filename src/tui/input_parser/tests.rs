@@ -84,6 +84,7 @@ fn keys_mouse_and_paste_are_parsed() {
                 at(MouseEventKind::ScrollDown, 6, 2),
             ],
         ),
+        (b"\x1b[<0;1;1x", &[]),
         (
             b"\x1b[<32;5;6M\x1b[<34;5;6M",
             &[at(MouseEventKind::Drag(MouseButton::Left), 4, 5), at(MouseEventKind::Drag(MouseButton::Right), 4, 5)],
@@ -210,4 +211,22 @@ proptest! {
         }
         prop_assert_eq!(parse(&pieces), parse(&[&bytes]));
     }
+}
+
+#[test]
+fn memory_is_limited() {
+    let mut parser = InputParser::default();
+    parser.feed(b"\x1b[", |_| ());
+    parser.feed(&[b'1'; 1000], |_| ());
+    assert!(matches!(&parser.state, State::Csi(parameters) if parameters.len() == MAX_PARAMETERS));
+    parser.feed(b"A\x1b[200~", |_| ());
+    parser.feed(&[b'a'; MAX_PASTE + 100], |_| ());
+    assert!(matches!(&parser.state, State::Paste(bytes) if bytes.len() <= MAX_PASTE + PASTE_END.len()));
+}
+
+#[test]
+fn answer_that_is_no_colour_leaves_the_background() {
+    let mut parser = InputParser::default();
+    parser.feed(b"\x1b]11;rgb:ffff/ffff/ffff\x07\x1b]11;rgba:ffff\x07", |_| ());
+    assert_eq!(parser.take_background(), Some(IsLight(true)));
 }
