@@ -271,6 +271,19 @@ async fn recording_ends_before_the_disk_is_full() {
     test_bed.assert_untouched();
 }
 
+/// A flight recorder deletes its oldest data instead.
+#[tokio::test(flavor = "multi_thread")]
+async fn flight_recording_goes_on_while_the_disk_is_nearly_full() {
+    let test_bed = TestBed::new(healthy());
+    let (socket, file) = (test_bed.runtime.socket().to_str().unwrap(), test_bed.file("a.nettrace"));
+    let words = ["trace", socket, "-o", file.to_str().unwrap(), "--json", "--flight", "1m", "--duration", "5s"];
+    let Some(output) = mounted("size=8m", "7m", test_bed.place.path(), &words) else { return };
+    let documents: Vec<Value> = serde_json::Deserializer::from_str(&output.stdout).into_iter().map(Result::unwrap).collect();
+    let [result, stats] = documents.as_slice() else { panic!("{output:?}") };
+    let found = json!([output.code, result["stopped_by"], result["complete"], stats["complete"]]);
+    assert_eq!(found, json!([0, "duration", true, true]), "{}", output.stderr);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn undecodable_stream_is_kept_and_reported() {
     let test_bed = TestBed::new(Spec { script: Script::Canned(vec![0x55; 50_000].into()), ..healthy() });
@@ -356,11 +369,14 @@ fn errors_are_consistent_across_commands() {
         (&["trace", "1", "--profile", "gc-colect"][..], "there is no profile 'gc-colect': did you mean 'gc-collect'?"),
         (&["trace", "1", "--profile", "what"], "there is no profile 'what': expected one of slow, dotnet-common, "),
         (&["stack", "symbolicate", "a.txt"], "stack symbolicate: this command is not supported: "),
+        (&["heap", "no.gcdump", "--times", "2"], "--when, --wait and --times are for a process; this is a file"),
+        (&["heap", "no.gcdump", "--wait"], "--when, --wait and --times are for a process; this is a file"),
     ] {
         run(words).assert_refused(2, message);
     }
     let usage = run(&["trace", "--no-such-option"]);
     assert!(usage.code == 2 && usage.stderr.starts_with("dn-top: unexpected argument"), "{}", usage.stderr);
+    run(&["--demo", "heap", "OrderService"]).assert_refused(2, "confirm with --yes");
     let missing = run(&["--demo", "trace"]);
     assert!(missing.code == 2 && missing.stderr.contains("  OrderService             dotnet OrderService.dll "), "{}", missing.stderr);
 }

@@ -163,6 +163,7 @@ fn dumps_are_repeated() {
         let dumps: std::collections::BTreeSet<_> = output.stdout.lines().filter(|path| std::path::Path::new(path).exists()).collect();
         assert_eq!(dumps.len(), 2, "{runtime}: {}", output.stdout);
         assert!(output.stderr.contains("1 of 2; pausing for 1s"), "{runtime}: {}", output.stderr);
+        assert_eq!(output.stderr.matches("pausing").count(), 1, "{runtime}: {}", output.stderr);
         assert!(program.is_alive());
     });
 }

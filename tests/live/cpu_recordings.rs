@@ -17,6 +17,7 @@ use crate::cpu_sampler::{client, sampler};
 use crate::fatal_requests::suspended;
 use crate::support::runtimes;
 use crate::support::{Invocation, Signal, TIMEOUT, folder, poll};
+use crate::trace::wait_for_session;
 use crate::trace_processor::Engine;
 
 /// Returns the CPU time of a method in a recording, and of all code, in nanoseconds; `None` before there are samples.
@@ -236,6 +237,18 @@ fn files_that_cannot_be_joined_are_kept_separate() {
         assert!(document["cpu_samples"].as_u64().is_some_and(|samples| samples > 50), "{runtime}: {document:#}");
         assert!(kept.sum::<u64>() >= document["cpu_samples"].as_u64().unwrap(), "{runtime}: {stats:#}");
         assert!(program.is_alive(), "{runtime}");
+        // An incomplete recording remains as the runtime has written it.
+        let place = folder.path().join("cut");
+        std::fs::create_dir(&place).unwrap();
+        let cut = place.join("a.nettrace");
+        let running = Invocation::new(["trace", &pid, "--profile", "cpu", "-o", cut.to_str().unwrap(), "--json"]).start();
+        wait_for_session(&running, &program);
+        program.signal(Signal::KILL);
+        let output = running.wait();
+        let document: Value = serde_json::from_str(&output.stdout).unwrap();
+        let [partial, samples] = ["a.nettrace.partial", "a.cpu.nettrace"].map(|name| place.join(name));
+        let found = json!([document["complete"], document["file"], document["cpu_file"]]);
+        assert_eq!(found, json!([false, partial, samples]), "{runtime}: {}", output.stderr);
     });
 }
 
