@@ -131,6 +131,17 @@ fn other_interval_is_used_only_if_own_interval_is_absent() {
     assert_eq!((counter.value, counter.rate.map(f64::round)), (Some(1.0 + 2.0 * 20.0), Some(20.0)));
 }
 
+/// Any code can write such events.
+#[test]
+fn rate_over_no_time_is_unknown() {
+    for interval in [0.0, -1.0, f32::NAN] {
+        let mut script = Script::new();
+        sum(&mut script, S, "n", 5.0, interval, "", "");
+        let found = counters(&mut script, CounterSession::default());
+        assert_eq!((named(&found, "n").delta, named(&found, "n").rate), (Some(5.0), None), "{interval}");
+    }
+}
+
 /// .NET Core 3.1 publishes twice in each interval.
 #[test]
 fn early_increment_is_added_to_the_next_one() {
