@@ -84,12 +84,13 @@ pub(super) fn with_port_as_target(given: &[OsString]) -> Option<Vec<OsString>> {
 
 /// Returns the same, whether or not it can be parsed.
 fn with_port(given: &[OsString]) -> Option<Vec<OsString>> {
-    let mut line = given.to_vec();
-    let at = line.iter().position(|word| PORT_OPTIONS.iter().any(|option| word == option))?;
-    line.remove(at);
-    let port = line.get_mut(at)?;
-    *port = port_target(port.to_str()?).into();
-    Some(line)
+    let is_option = |word: &str| PORT_OPTIONS.contains(&word.split('=').next().unwrap_or(word));
+    let at = given.iter().position(|word| word.to_str().is_some_and(is_option))?;
+    let (value, used) = match given[at].to_str()?.split_once('=') {
+        Some((_, value)) => (value, 1),
+        None => (given.get(at + 1)?.to_str()?, 2),
+    };
+    Some([&given[..at], &[port_target(value).into()], &given[at + used..]].concat())
 }
 
 fn is_valid(line: &[OsString]) -> bool {
@@ -154,9 +155,11 @@ mod tests {
         for (line, expected) in [
             ("gc --diagnostic-port /run/p --duration 5s", Some("gc /run/p,listen --duration 5s")),
             ("stacks --dport /run/p,connect", Some("stacks /run/p,connect")),
+            ("heap --diagnostic-port=/run/p=1 -n 5", Some("heap /run/p=1,listen -n 5")),
             ("counters --dport /run/p,listen", Some("counters /run/p,listen")),
             ("gc 42 --dport /run/p", None),
             ("gc --dport", None),
+            ("gc --dports=/run/p", None),
             ("ps --dport /run/p", None),
         ] {
             let words = |line: &str| std::iter::once("dn-top").chain(line.split(' ')).map(OsString::from).collect::<Vec<_>>();
