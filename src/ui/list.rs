@@ -128,7 +128,8 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
             for (sign, role) in signs {
                 used += canvas.text(x + used, y, room.saturating_sub(used), theme.sign(sign), theme.role(role));
             }
-            used += 1;
+            // The longest words only fit beside two signs without it.
+            used += u16::from(used + 1 + canvas.columns(&word) <= room);
             canvas.filtered(x + used, y, room.saturating_sub(used), &word, theme.role(role), &filter.marks(column.field(&word)));
         }
         Cell::Levels(levels, role) => {

@@ -12,7 +12,7 @@ use ratatui::style::{Color, Style};
 
 use super::{Theme, view};
 use crate::app::action::{Action, Key, KeyMap};
-use crate::app::test_app::{TestApp, process, recording};
+use crate::app::test_app::{TestApp, add_counter, healthy, process, recording};
 use crate::app::{Msg, State};
 use crate::ipc::RuntimeVersion;
 use crate::model::{MethodNameResolution, Outcome, Phase, Process, Recording, StoppedBy};
@@ -198,6 +198,19 @@ fn recording_views_match_their_snapshots() {
     for (name, width, height) in [("gc", 200, 60), ("gc", 160, 50), ("methods", 40, 10), ("flame", 160, 45), ("single-events", 170, 45)] {
         check(name, width, height);
     }
+}
+
+#[test]
+fn issue_of_a_recorded_process_is_shown_in_full() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("w");
+    let mut counters = healthy();
+    add_counter(&mut counters, "System.Net.Http", "http11-requests-queue-duration").history = vec![(0, 20_000.0); 12];
+    app.publish(&[counters.into()]);
+    app.press("t");
+    let shown = screen(&app.state);
+    assert_eq!(app.state.selected().unwrap().word(), "connections");
+    assert!(shown.contains(" ◉!connections "), "{shown}");
 }
 
 #[test]
