@@ -11,15 +11,16 @@ use std::time::SystemTime;
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with, statvfs};
 use rustix::io::Errno;
 
+use super::new_file;
 pub use super::settings_file::open_trusted;
 
-/// Creates a new file for reading and writing, with mode 0600. A link as the last path component is not followed.
+/// Creates a new file for reading and writing, with mode 0600. A link as the last path component is not followed, nor is one to a folder that another
+/// user made where anyone can make one, such as in `/tmp`.
 ///
 /// # Errors
 /// Those of the system; `AlreadyExists` if anything has that name.
 pub fn create(path: &Path) -> io::Result<File> {
-    // create_new is O_CREAT|O_EXCL: it neither overwrites nor follows a link as the last component.
-    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
+    new_file::create(path)
 }
 
 /// Checks that something with this name exists.

@@ -52,6 +52,9 @@ mod machine;
 mod meters;
 #[cfg(target_os = "linux")]
 mod mounts;
+#[cfg(unix)]
+#[cfg_attr(target_os = "macos", path = "macos/new_file.rs")]
+mod new_file;
 #[cfg_attr(not(target_os = "linux"), path = "portable/own_program.rs")]
 mod own_program;
 #[cfg_attr(windows, path = "windows/peer.rs")]

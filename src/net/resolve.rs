@@ -27,6 +27,9 @@ const MAX_MOUNTS: usize = 16;
 /// Write permission for the group or for others. A more permissive access control list shows in the group's bits.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
+/// Write permission for everyone.
+const WRITABLE_BY_ALL: u32 = 0o002;
+
 /// Why a path was not opened.
 #[derive(Debug)]
 pub(super) enum OpenError {
@@ -85,6 +88,8 @@ pub(super) enum Links {
     Trusted,
     /// Those of root or our own user, in any directory: the file is checked as well.
     Owned,
+    /// All except those of other users in a directory where anyone can make one.
+    Usual,
     /// All: the file is only read, and its contents are not trusted.
     All,
 }
@@ -139,6 +144,26 @@ pub(super) fn locate_owned(path: &Path) -> io::Result<OwnedFd> {
     }
 }
 
+/// Finds the folder of a new file: the current one if the path is empty. A path below `/proc` may lead through one of the kernel's links, which have no
+/// path of their own.
+pub(super) fn locate_folder(path: &Path) -> io::Result<OwnedFd> {
+    if path.as_os_str().is_empty() {
+        return root_at(Path::new(".")).map(|root| root.handle);
+    }
+    if path.starts_with("/proc") {
+        return root_at(path).map(|root| root.handle);
+    }
+    match find(root_at(Path::new("/"))?, &std::path::absolute(path)?, Links::Usual) {
+        Ok(found) => Ok(found.handle),
+        Err(OpenError::Io(error)) => Err(error),
+        Err(OpenError::Blockable(why)) => Err(why.into()),
+        Err(OpenError::Link { link, owner }) => {
+            let link = SafeText::from_path(&link);
+            Err(io::Error::other(format!("the link {link} in its path belongs to user {owner}, and anyone can make one there")))
+        }
+    }
+}
+
 /// Finds the file that `path` denotes below the directory `root`. Neither `..` nor an absolute link leads out of it.
 pub(super) fn find(root: Root<'_>, path: &Path, followed: Links) -> Result<Found, OpenError> {
     let mount = root.check(&root.handle, None)?;
@@ -173,6 +198,7 @@ pub(super) fn find(root: Root<'_>, path: &Path, followed: Links) -> Result<Found
         let is_followed = match followed {
             Links::Trusted => is_trusted_link(&found.stat, &parent.stat),
             Links::Owned => is_owned(&found.stat),
+            Links::Usual => is_owned(&found.stat) || parent.stat.st_mode & WRITABLE_BY_ALL == 0,
             Links::All => true,
         };
         if !is_followed {
