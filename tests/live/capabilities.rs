@@ -11,6 +11,7 @@ use dn_top::net::discovery::Sources;
 use dn_top::session::{WatchOptions, watch};
 use serde_json::{Value, json};
 
+use crate::fatal_requests::suspended;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::{Invocation, Output, Program, TIMEOUT, folder, poll};
 
@@ -141,6 +142,23 @@ fn native_aot_is_identified_and_supported_commands_work() {
     assert_eq!(stats["processors"], Value::Null, "it does not say");
     assert!(!Invocation::new(["stats", &file]).run().stdout.contains("processors"));
     assert!(program.is_alive() && program.answers());
+}
+
+/// Its threads have no names.
+#[test]
+fn native_aot_that_is_suspended_is_listed_as_such_until_it_is_resumed() {
+    let Some(aot) = runtimes::native_aot() else { return };
+    let program = suspended(aot.any());
+    let state = || run(&program, "info", &["--json"]).json()["state"].clone();
+    let place = folder();
+    let file = place.path().join("a.nettrace").to_str().unwrap().to_owned();
+    let trace = Invocation::new(["trace", &program.pid().to_string(), "--profile", "gc-collect", "-o", &file]).start();
+    trace.wait_for_stderr("recording ");
+    assert_eq!(state(), "suspended", "with a session, too");
+    let resumed = run(&program, "resume", &[]);
+    assert!(resumed.code == 0 && !resumed.stderr.contains("not suspended"), "{resumed:?}");
+    assert_eq!(poll(TIMEOUT, || (state() == "running").then_some(())), Some(()));
+    assert_eq!(trace.interrupt().code, 130);
 }
 
 /// Locks are contended for and objects are allocated all the time, but the runtime does not report it.

@@ -63,7 +63,9 @@ impl ProcessCache {
             Some(Socket { path, candidate, .. }) => (None, attach_error::foreign(&path, candidate, known.uid)),
             None => (None, attach_error::without_socket(proc, known, self.observer, user)),
         };
-        let waits = known.threads.is_suspended() && (known.is_configured_to_suspend || at.age(known.key) > MAX_STARTUP_TIME);
+        // NativeAOT of .NET 8 does not name its threads. Suspended, it only has the main thread and that of its diagnostic server.
+        let is_bare = cached.native_aot && known.is_configured_to_suspend && stat.num_threads == 2;
+        let waits = is_bare || known.threads.is_suspended() && (known.is_configured_to_suspend || at.age(known.key) > MAX_STARTUP_TIME);
         Process {
             parent: u32::try_from(stat.ppid).ok().filter(|parent| *parent > 0),
             ns_pid: known.ns_pid,
