@@ -143,7 +143,7 @@ impl Dump {
         pressed_once
             .into_iter()
             .chain([
-                format!("The process is stopped for {time} and answers no requests."),
+                format!("The process is stopped for {time}, even if dn-top ends, and answers no requests."),
                 format!("It writes the file itself, as {}, to this path{place}: {size}{free}.", self.user),
             ])
             .collect()
