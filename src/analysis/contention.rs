@@ -1,5 +1,7 @@
 //! Lock contention: number, duration and location of waits.
 
+use std::collections::BTreeMap;
+
 use foldhash::HashMap;
 
 use crate::clr::EventKind;
@@ -13,7 +15,7 @@ use super::lock_waits::{LockWait, LockWaits};
 use super::ranking::{Ranking, Row};
 use super::{Distribution, Occurrence, Symbols, Timeline};
 
-/// Maximum number of threads tracked as waiting.
+/// Maximum number of threads tracked as waiting, and of those with finished waits.
 const WAITING: usize = 4096;
 /// Unfinished waits from this duration on are listed individually.
 const LONG_WAIT_NS: u64 = 1_000_000_000;
@@ -36,6 +38,8 @@ pub(super) struct Contention {
     start_lost: u64,
     native: u64,
     waiting: HashMap<ThreadId, Waiting>,
+    /// Finished waits of each thread.
+    threads: HashMap<ThreadId, ThreadLockWaits>,
     most_waiting: usize,
     times: Distribution,
     sites: Ranking<Site>,
@@ -56,6 +60,13 @@ struct Waiting {
     frames: [u64; DEPTH],
     /// The whole stack; empty unless individual waits are shown.
     stack: Frames,
+}
+
+impl Waiting {
+    /// Returns the duration of the wait so far, in nanoseconds.
+    fn until(&self, now: i64) -> u64 {
+        u64::try_from(now.saturating_sub(self.since)).unwrap_or(0)
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -113,12 +124,30 @@ pub struct ContentionSnapshot {
     pub long_waits_ns: Vec<u64>,
     /// Maximum number of threads waiting at the same time.
     pub most_waiting: usize,
+    /// Waits by thread, of at most 8192 threads.
+    pub threads: BTreeMap<ThreadId, ThreadLockWaits>,
     /// Number of waits over time.
     pub count_over_time: Timeline,
     /// Sites by total waiting time, descending; at most 100.
     pub sites: Vec<ContentionSite>,
     /// Waiting time of sites that are not listed, in nanoseconds.
     pub others_ns: u64,
+}
+
+/// The waits of a thread, finished or not, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ThreadLockWaits {
+    /// Total duration.
+    pub total_ns: u64,
+    /// Longest wait.
+    pub longest_ns: u64,
+}
+
+impl ThreadLockWaits {
+    fn add(&mut self, wait_ns: u64) {
+        self.total_ns = self.total_ns.saturating_add(wait_ns);
+        self.longest_ns = self.longest_ns.max(wait_ns);
+    }
 }
 
 /// A method in which threads wait for a lock.
@@ -201,6 +230,9 @@ impl Contention {
             (None, None) => return,
         };
         self.times.add(waited_ns);
+        if self.threads.len() < WAITING || self.threads.contains_key(&context.thread) {
+            self.threads.entry(context.thread).or_default().add(waited_ns);
+        }
         distribute(&mut self.wait_over_time, self.began, context.at, waited_ns);
         let owners = Owners::of(owner, waited_ns);
         self.site(&frames).fold(Site { count: 1, unfinished: 0, wait_ns: waited_ns, longest_ns: waited_ns, owners });
@@ -224,7 +256,7 @@ impl Contention {
 
     /// Returns the unfinished waits and their durations so far.
     fn unfinished_waits(&self, now: i64) -> impl Iterator<Item = (&Waiting, u64)> {
-        self.waiting.values().map(move |waiting| (waiting, u64::try_from(now.saturating_sub(waiting.since)).unwrap_or(0)))
+        self.waiting.values().map(move |waiting| (waiting, waiting.until(now)))
     }
 
     /// Returns the durations so far of the unfinished waits of a second or longer, in nanoseconds, longest first.
@@ -327,6 +359,10 @@ impl Contention {
 
     pub(super) fn snapshot(&self, symbols: &Symbols, now: i64) -> ContentionSnapshot {
         let sites = self.sites(symbols, now);
+        let mut threads: BTreeMap<_, _> = self.threads.iter().map(|(thread, waits)| (*thread, *waits)).collect();
+        for (thread, waiting) in &self.waiting {
+            threads.entry(*thread).or_default().add(waiting.until(now));
+        }
         let wait_ns = self.unfinished_waits(now).fold(self.times.sum(), |sum, (_, waited_ns)| sum.saturating_add(waited_ns));
         let longest_ns = self.unfinished_waits(now).fold(self.times.largest(), |longest, (_, waited_ns)| longest.max(waited_ns));
         ContentionSnapshot {
@@ -342,6 +378,7 @@ impl Contention {
             waiting: self.waiting.len(),
             long_waits_ns: self.long_waits(now),
             most_waiting: self.most_waiting,
+            threads,
             count_over_time: self.count_over_time.clone(),
             others_ns: sites.iter().fold(wait_ns, |left, site| left.saturating_sub(site.wait_ns)),
             sites,

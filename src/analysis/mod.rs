@@ -56,7 +56,7 @@ pub use activities::{ActivitySnapshot, ActivitySubject, FinishedActivity, Operat
 pub use activity_pairs::{ActivityPairs, ActivityStep};
 pub use assemblies::{Assembly, AssemblySnapshot, MissingAssembly};
 pub use comparison::{Compared, ComparedFigure, Section, Subject, Unit, compare};
-pub use contention::{ContentionSite, ContentionSnapshot};
+pub use contention::{ContentionSite, ContentionSnapshot, ThreadLockWaits};
 pub use counters::{
     CollectionMarks, CounterKind, CounterReader, CounterSession, CounterSnapshot, CounterSource, CounterTally, CounterValue,
     CountersSnapshot, EventBytes, HistogramReading, MeterLimits, MeterNotice, RequestDurations, RuntimeStats, Spread, without_duplicates,

@@ -64,10 +64,12 @@ impl Evidence<'_> {
         Some(format!("{what}{at_a_time}{place}"))
     }
 
-    /// Returns where application threads are blocked all the time. A wait that began before the recording and is not over has no event.
+    /// Returns where application threads are blocked all the time. A wait that began before the recording and is not over has no event, nor has one
+    /// for a lock that is no monitor. The samples of a thread in a convoy belong to many waits, whose events explain most of the time.
     pub(super) fn stuck_threads(&self) -> Vec<StuckThreads> {
-        let least_ns = (self.duration() * MIN_STUCK_SHARE).max(MIN_STUCK_NS);
-        let mut stuck_threads = self.analysis.profile.stuck_threads(least_ns as u64);
+        let (least_ns, waits) = (self.least_stuck_ns(), &self.analysis.snapshot.contention.threads);
+        let is_one_wait = |thread| waits.get(&thread).is_none_or(|waits| waits.longest_ns >= least_ns || waits.total_ns < least_ns / 2);
+        let mut stuck_threads = self.analysis.profile.stuck_threads(least_ns, is_one_wait);
         let hides_locks = self.runtime.is_none_or(|major| VERSIONS_HIDING_LOCKS.contains(&major));
         stuck_threads.retain(|stuck| stuck.is_lock || hides_locks && is_own(&stuck.method));
         stuck_threads
@@ -77,7 +79,13 @@ impl Evidence<'_> {
     pub(super) fn lock_wait_ns(&self, stuck_threads: &[StuckThreads]) -> f64 {
         let locks = &self.analysis.snapshot.contention;
         let blocked: usize = stuck_threads.iter().filter(|stuck| stuck.is_lock).map(|stuck| stuck.threads).sum();
-        locks.wait_ns as f64 + blocked.saturating_sub(locks.waiting) as f64 * self.duration()
+        let with_events = locks.threads.values().filter(|waits| waits.longest_ns >= self.least_stuck_ns()).count();
+        locks.wait_ns as f64 + blocked.saturating_sub(with_events) as f64 * self.duration()
+    }
+
+    /// Returns the minimum waiting time of a thread that is blocked all the time, in nanoseconds.
+    fn least_stuck_ns(&self) -> u64 {
+        (self.duration() * MIN_STUCK_SHARE).max(MIN_STUCK_NS) as u64
     }
 }
 

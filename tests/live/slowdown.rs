@@ -216,6 +216,23 @@ fn threads_that_are_stuck_are_found() {
     });
 }
 
+/// One thread sleeps with the lock, and the others wait for it, in turn: none of them waits all the time.
+#[test]
+fn waits_of_a_convoy_are_counted_once() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.command("convoy 4 600000");
+        let (home, pid) = (config_without_cpu_wait(), program.pid().to_string());
+        let run = |command: &[&str]| Invocation::new(command).env("XDG_CONFIG_HOME", home.path()).run().json();
+        let slow = run(&["slow", &pid, "--duration", "5s", "--json"]);
+        let text = slow["causes"][0]["text"].as_str().unwrap();
+        let waiters = text.split(" threads at a time").next().and_then(|before| before.rsplit(' ').next()).unwrap();
+        let waiters: f64 = waiters.parse().unwrap_or_else(|_| panic!("{runtime}: {text}"));
+        assert!((2.2..3.1).contains(&waiters) && !text.contains("all the time"), "{runtime}: {text}");
+        assert!(program.is_alive(), "{runtime}");
+    });
+}
+
 /// A thread that is ready to run but has no CPU is reported neither as waiting nor as hot code.
 #[test]
 fn cpu_wait_is_reported() {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use foldhash::HashMap;
 
 use super::super::Origin;
+use super::profile::Cell;
 use super::{Profile, ProfileFrame, StackGroup};
 use crate::nettrace::ThreadId;
 
@@ -98,10 +99,12 @@ pub struct StuckThreads {
 }
 
 impl Profile {
-    /// Returns the places where threads are blocked, as far as known by locks, for at least this many nanoseconds; most threads first.
-    pub fn stuck_threads(&self, least_ns: u64) -> Vec<StuckThreads> {
+    /// Returns the places where threads are blocked, as far as known by locks, for at least this many nanoseconds; most threads first. `counts`
+    /// excludes threads whose samples belong to several waits.
+    pub fn stuck_threads(&self, least_ns: u64, counts: impl Fn(ThreadId) -> bool) -> Vec<StuckThreads> {
         let mut places = BTreeMap::<(bool, &str), usize>::new();
-        for cell in self.cells.iter().filter(|cell| cell.count.waiting_ns >= least_ns) {
+        let is_stuck = |cell: &&Cell| cell.count.waiting_ns >= least_ns && counts(self.threads[cell.thread as usize]);
+        for cell in self.cells.iter().filter(is_stuck) {
             let is_lock = match self.wait_reason(cell.node) {
                 Some(WaitReason::Lock) => true,
                 Some(WaitReason::Runtime) => false,

@@ -2,7 +2,7 @@
 
 use super::script::{MS, RUNTIME};
 use super::{Bytes, Script};
-use crate::analysis::{Live, Origin, Profile, SampleCount, SampleFilter, SampledMethods};
+use crate::analysis::{Live, Origin, Profile, SampleCount, SampleFilter, SampledMethods, StuckThreads};
 use crate::clr::payload::Tier;
 use crate::nettrace::{Metadata, ThreadId};
 
@@ -136,9 +136,11 @@ fn stuck_threads_are_found() {
     live.add_cpu_times(begin + 100 * MS, (1..=6).map(|thread| (thread, if thread == 6 { 100_000_000 } else { 0 })).collect());
     live.apply_cpu_times();
     let stuck_threads: Vec<_> =
-        live.profile().stuck_threads(70_000_000).into_iter().map(|stuck| (stuck.method, stuck.threads, stuck.is_lock)).collect();
+        live.profile().stuck_threads(70_000_000, |_| true).into_iter().map(|stuck| (stuck.method, stuck.threads, stuck.is_lock)).collect();
     assert_eq!(stuck_threads, [("App.Work".to_owned(), 2, true), ("App.Work".to_owned(), 1, false)]);
-    assert_eq!(live.profile().stuck_threads(1_000_000_000), []);
+    assert_eq!(live.profile().stuck_threads(1_000_000_000, |_| true), []);
+    let of_first = live.profile().stuck_threads(70_000_000, |thread| thread.thread == 1);
+    assert_eq!(of_first, [StuckThreads { method: "App.Work".to_owned(), threads: 1, is_lock: true }]);
 }
 
 fn samples_only() -> Script {

@@ -1,7 +1,7 @@
 //! What makes a cause a problem, and what does not.
 
 use super::*;
-use crate::analysis::FinalizerWait;
+use crate::analysis::{FinalizerWait, ThreadLockWaits};
 
 const RUNTIME: Option<u32> = Some(8);
 
@@ -120,21 +120,28 @@ fn waits_exclude_libraries_and_waiting_for_a_cpu() {
 /// Thread 12 waits all the time. Before .NET 10, its stack may not show the lock.
 #[test]
 fn threads_blocked_all_the_time_are_a_problem_if_it_is_by_a_lock() {
-    let locks = |method: &str, waiting| {
+    let locks_with = |method: &str, waits: Option<ThreadLockWaits>| {
         let mut analysis = renamed(&[("WaitOneNoCheck", method), ("StartCallback", "Shop.Worker.Run")]);
-        analysis.snapshot.contention.waiting = waiting;
+        analysis.snapshot.contention.threads.extend(waits.map(|waits| (ThreadId::of(12), waits)));
         cause_in(&analysis, &[], Cause::Locks)
     };
-    let without = locks("System.Threading.WaitHandle.WaitOneNoCheck", 0);
+    let locks = |method| locks_with(method, None);
+    let without = locks("System.Threading.WaitHandle.WaitOneNoCheck");
     assert!(without.severity < Some(0.5) && !without.text.contains("all the time"), "{without:?}");
-    let in_lock = locks("System.Threading.Monitor.Enter", 0);
+    let in_lock = locks("System.Threading.Monitor.Enter");
     assert!(
         in_lock.severity == Some(1.0) && in_lock.text.ends_with("1 thread waited for locks all the time; most in Shop.Worker.Run."),
         "{in_lock:?}"
     );
     // The events show that wait already.
-    assert!(in_lock.share > locks("System.Threading.Monitor.Enter", 1).share);
-    let hidden = locks("Shop.Native.Call", 0);
+    let with_event = locks_with("System.Threading.Monitor.Enter", Some(ThreadLockWaits { total_ns: u64::MAX, longest_ns: u64::MAX }));
+    assert!(in_lock.share > with_event.share && with_event.text.contains("all the time"), "{with_event:?}");
+    // The events show that it waits again and again.
+    for method in ["System.Threading.Monitor.Enter", "Shop.Native.Call"] {
+        let convoy = locks_with(method, Some(ThreadLockWaits { total_ns: u64::MAX, longest_ns: 100_000_000 }));
+        assert_eq!((convoy.severity, convoy.text), (without.severity, without.text.clone()), "{method}");
+    }
+    let hidden = locks("Shop.Native.Call");
     assert!(
         hidden.severity == Some(0.95) && hidden.text.contains("1 thread waited all the time, for a lock or in native code"),
         "{hidden:?}"
@@ -142,6 +149,6 @@ fn threads_blocked_all_the_time_are_a_problem_if_it_is_by_a_lock() {
     let analysis = renamed(&[("WaitOneNoCheck", "Shop.Native.Call"), ("StartCallback", "Shop.Worker.Run")]);
     let all = slowdowns(&Evidence { runtime: Some(10), ..evidence(&analysis, &Thresholds::default()) });
     assert_eq!(found(all, Cause::Locks).severity, without.severity, "this runtime would show a lock");
-    let library = locks("System.Net.Sockets.Receive", 0);
+    let library = locks("System.Net.Sockets.Receive");
     assert_eq!((library.severity, library.text), (without.severity, without.text));
 }
