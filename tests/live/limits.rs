@@ -150,6 +150,24 @@ fn run_limited(limit: &str, words: &[&str]) -> Output {
 }
 
 #[test]
+fn too_few_open_files_are_not_mistaken_for_no_process() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let program = runtime.program("known").start();
+        let pid = program.pid().to_string();
+        let listed = |limit: u32| {
+            let output = run_limited(&format!("-n {limit}"), &["ps"]);
+            (output.stdout.contains(&pid), output)
+        };
+        for limit in 8..24 {
+            let (is_listed, output) = listed(limit);
+            assert!(is_listed || output.code == 1 && output.stderr.contains("Too many open files"), "{runtime}, {limit}: {output:?}");
+        }
+        let (_, least) = listed(12);
+        assert!(least.stderr.contains("`ulimit -n` is 12"), "{runtime}: {least:?}");
+    });
+}
+
+#[test]
 fn recording_ends_at_the_maximum_size_of_files() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();

@@ -17,7 +17,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use foldhash::{HashMap, HashSet};
-use rustix::process::geteuid;
+use rustix::io::Errno;
+use rustix::process::{Resource, geteuid, getrlimit};
 
 use self::process_cache::ProcessCache;
 use self::processes::{ProcessScan, ScannedProcess, SocketDir};
@@ -31,6 +32,8 @@ use crate::sorting::CompactSort;
 const STARTUP_GRACE: Duration = Duration::from_secs(2);
 /// Time budget per scan for reading memory maps, the one expensive read. The remaining processes are left to the next scan.
 const MAPS_TIME_BUDGET: Duration = Duration::from_millis(10);
+/// Number of files that are open at the same time during a scan.
+const SCAN_FILES: usize = 4;
 /// Maximum number of stale sockets listed; the others are counted. Those of our own user are listed first, then the newest.
 const MAX_STALE: usize = 64;
 
@@ -113,7 +116,8 @@ impl Scanner {
     /// # Errors
     /// If it is missing or cannot be read; the error names it.
     pub fn new(sources: Sources) -> io::Result<Self> {
-        let name = |error: io::Error| io::Error::new(error.kind(), format!("cannot read {}: {error}", sources.proc.display()));
+        let name =
+            |error: io::Error| io::Error::new(error.kind(), format!("cannot read {}: {}", sources.proc.display(), with_limit(&error)));
         let proc = Arc::new(Proc::open(&sources.proc).map_err(name)?);
         let process_cache = ProcessCache::new(&sources.passwd, proc.uptime().map_err(name)?);
         Ok(Self { sources, proc, process_scan: ProcessScan::default(), process_cache, sockets: Sockets::default(), more_stale: 0 })
@@ -131,8 +135,9 @@ impl Scanner {
     /// Scans for processes. `now` is only used to measure CPU time between two scans. Blocks on the file system.
     ///
     /// # Errors
-    /// If the proc file system cannot be listed. A single process that cannot be read is not an error.
+    /// If the proc file system cannot be listed, or we may not open enough files. A single process that cannot be read is not an error.
     pub fn scan(&mut self, now: Instant) -> io::Result<Vec<Process>> {
+        self.check_open_files()?;
         let at = ScanTime { now, uptime: self.proc.uptime()? };
         self.process_scan.update(&self.proc, now)?;
         let (mut sockets, mut unmatched) = self.match_sockets(at);
@@ -154,6 +159,13 @@ impl Scanner {
         rows.compact_sort_by_key(|row| row.key);
         self.process_cache.keep(&rows);
         Ok(rows)
+    }
+
+    /// Checks that the files of a scan can be opened. Otherwise, processes would only be missing, as if they were inaccessible.
+    fn check_open_files(&self) -> io::Result<()> {
+        self.proc.check_open_files(SCAN_FILES).map_err(|error| {
+            io::Error::new(error.kind(), format!("the processes of this machine cannot be listed: {}", with_limit(&error)))
+        })
     }
 
     /// Builds the rows of sockets without a process. Their number is bounded, since any user with write access to a directory can create many.
@@ -233,6 +245,14 @@ impl Scanner {
                 break;
             }
         }
+    }
+}
+
+/// Returns the text of an error, with the limit of open files if it is exceeded.
+fn with_limit(error: &io::Error) -> String {
+    match getrlimit(Resource::Nofile).current.filter(|_| error.raw_os_error() == Some(Errno::MFILE.raw_os_error())) {
+        Some(limit) => format!("{error}: `ulimit -n` is {limit}, and 64 are enough for a few processes"),
+        None => error.to_string(),
     }
 }
 

@@ -30,6 +30,7 @@ use std::time::Duration;
 use procfs::FromRead;
 use procfs::process::Stat;
 use rustix::fs::{CWD, Mode, OFlags, PROC_SUPER_MAGIC, RawDir, fstatfs, openat, readlinkat};
+use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::geteuid;
 
 use crate::model::{CpuLimit, ProcessKey, RunState};
@@ -66,6 +67,12 @@ impl Proc {
         let directory = openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let is_real = fstatfs(&directory).is_ok_and(|system| system.f_type == PROC_SUPER_MAGIC);
         Ok(Self { path: path.to_owned(), directory, is_real, maps: LongLists::new(mapping::MAPS), mounts: LongLists::new(mapping::MOUNTS) })
+    }
+
+    /// Checks that this many more files can be open at the same time.
+    pub(crate) fn check_open_files(&self, count: usize) -> io::Result<()> {
+        let duplicates = (0..count).map(|_| Ok(fcntl_dupfd_cloexec(&self.directory, 0)?)).collect::<io::Result<Vec<_>>>();
+        duplicates.map(drop)
     }
 
     /// Whether this is the kernel's proc file system. Processes in any other directory are simulated.
