@@ -28,6 +28,7 @@ use super::host::Host;
 use super::print::{self, json};
 use super::target::connect_running;
 use crate::analysis::{AllocationSnapshot, CallSite, EventCount, Heap, LEVELS, Layer, Live, Snapshot};
+use crate::clr::unrecorded_provider_note;
 use crate::model::Span;
 use crate::session::{Observation, RecordedFile};
 use crate::sorting::CompactSort;
@@ -301,6 +302,11 @@ pub(super) async fn run(host: &Host, request: &Request<'_>) -> Result<Exit, Fail
         }
     }
     print_analysis(&arguments.output, &snapshot, complete, || json!(found), |out| found.write_text(out))?;
+    if file.is_none() {
+        let providers = live.throughput().providers();
+        let silent = request.specified_providers().filter(|name| !providers.iter().any(|seen| seen.eq_ignore_ascii_case(name)));
+        silent.map(unrecorded_provider_note).for_each(print::message);
+    }
     if analysis == Analysis::Http {
         missing_status(&snapshot.activities).iter().for_each(print::message);
     }

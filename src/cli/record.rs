@@ -80,7 +80,7 @@ impl RecordCommand {
         let session_id = format!("{:#x}", recorder.session().0);
         let interrupted = show_until_finished(&recorder, self.options.duration, interrupts).await;
         let mut recording = recorder.finished().await;
-        let notes = recording.notes_on_providers(&self.options.providers);
+        let notes = recording.notes_on_providers(self.options.specified_providers());
         notes.iter().for_each(print::message);
         recording.notes.extend(notes);
         let (exported, export_failure) = match self.export(&recording, interrupts).await {

@@ -15,7 +15,7 @@ use super::{RunningCommand, print, target};
 use crate::model::{Figure, Process};
 use crate::net::TargetError;
 use crate::net::client::Client;
-use crate::session::{ConditionError, ConditionWait};
+use crate::session::{ConditionError, ConditionUpdate, ConditionWait};
 
 /// Time between two searches for a process.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(250);
@@ -83,8 +83,8 @@ pub(super) async fn wait(host: &Host, process: &mut Process, client: &Client, wh
     host.start_program(process, client).await?;
     print::message(format_args!("waiting for {conditions} of {name}; Ctrl-C cancels"));
     let values: RefCell<Vec<(Figure, String)>> = RefCell::default();
-    let show = |figure: &Figure, value: Option<&str>| match value {
-        Some(value) => {
+    let show = |update: ConditionUpdate<'_>| match update {
+        ConditionUpdate::Value(figure, value) => {
             let mut values = values.borrow_mut();
             values.retain(|(known, _)| known != figure);
             values.push((figure.clone(), value.to_owned()));
@@ -92,7 +92,10 @@ pub(super) async fn wait(host: &Host, process: &mut Process, client: &Client, wh
             let values: Vec<_> = values.iter().map(|(figure, value)| format!("{figure}: {value}")).collect();
             print::rewrite_line(values.join(", "));
         }
-        None => print::message(format_args!("{name} has not published {figure} yet; `dn-top counters` lists what it publishes")),
+        ConditionUpdate::Unpublished(figure) => {
+            print::message(format_args!("{name} has not published {figure} yet; `dn-top counters` lists what it publishes"));
+        }
+        ConditionUpdate::SilentProvider(hint) => print::message(hint),
     };
     let met = until_signal(INTERRUPTED, async { wait.met(process.runtime.as_ref(), &show).await.map_err(failure) }).await;
     print::rewrite_line("");

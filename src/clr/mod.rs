@@ -37,10 +37,11 @@ pub use profile::{Profile, UnknownProfile, profile, profiles};
 pub use providers::{
     COUNTERS_PROVIDER, DIAGNOSTIC_SOURCE_PROVIDER, EVENT_PIPE_PROVIDER, HOSTING_PROVIDER, HTTP_CLIENT_PROVIDER, Keyword, KnownProvider,
     LOGGING_PROVIDER, METRICS_PROVIDER, RUNDOWN_PROVIDER, RUNTIME_PROVIDER, SAMPLE_PROFILER, known_provider, known_providers,
+    silent_provider_hint, unrecorded_provider_note,
 };
 pub use select::{DASHBOARD_PROFILES, DEFAULT_PROFILES, SLOW_PROFILE, SelectError, Selection, select};
 pub use signature::write_parameters;
-pub use spec::{format_keywords, format_provider, parse_provider, parse_runtime_keywords};
+pub use spec::{format_keywords, format_provider, parse_provider, parse_runtime_keywords, provider_name};
 pub use tracepoints::parse_tracepoints;
 pub use trigger::{Condition, Repetition, Trigger, TriggerError};
 pub use type_name::{TypeArguments, type_name};

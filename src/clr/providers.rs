@@ -1,6 +1,7 @@
 //! Well-known providers, and the names of their keywords.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -84,9 +85,71 @@ pub fn known_provider(name: &str) -> Option<&'static KnownProvider> {
     known_providers().iter().find(|provider| provider.name.eq_ignore_ascii_case(name))
 }
 
+/// Maximum number of wrong, missing, additional or swapped letters in a name that is probably misspelled.
+const MAX_TYPOS: usize = 2;
+
+/// Returns the well-known provider that is probably meant by a name which is not one: with up to two typos, or with `.` for `-` or vice versa.
+fn similar_provider(name: &str) -> Option<&'static KnownProvider> {
+    if known_provider(name).is_some() {
+        return None;
+    }
+    let comparable = |name: &str| name.to_ascii_lowercase().replace('.', "-");
+    let name = comparable(name);
+    let typos = |known: &KnownProvider| strsim::osa_distance(&comparable(&known.name), &name);
+    let (nearest, typos) = known_providers().iter().map(|known| (known, typos(known))).min_by_key(|(_, typos)| *typos)?;
+    (typos <= MAX_TYPOS).then_some(nearest)
+}
+
+/// Returns a sentence about a provider that has sent no event since the start of a session, this long ago; `None` for a well-known one, whose name
+/// is right. A process can create a provider at any time.
+pub fn silent_provider_hint(name: &str, silence: Duration) -> Option<String> {
+    if known_provider(name).is_some() {
+        return None;
+    }
+    let why = similar_provider(name).map_or_else(
+        || ": its name may be wrong, or the process has not created it yet, or writes none with these keywords and level".to_owned(),
+        |known| format!("; did you mean {}?", known.name),
+    );
+    Some(format!("no event of {name} in the first {} s{why}", silence.as_secs()))
+}
+
+/// Returns a sentence about a provider of which no event was recorded.
+pub fn unrecorded_provider_note(name: &str) -> String {
+    let why = similar_provider(name).map_or_else(
+        || ": the process has no such provider, or it wrote none with these keywords and level".to_owned(),
+        |known| format!("; did you mean {}?", known.name),
+    );
+    format!("no event of {name} was recorded{why}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn misspelled_provider_is_recognized() {
+        for (name, expected) in [
+            ("Microsoft-Windows-DotNETRuntme", Some(RUNTIME_PROVIDER)),
+            ("microsoft.windows.dotnetruntime", Some(RUNTIME_PROVIDER)),
+            ("Microsoft-AspNetCore-Hosting", Some(HOSTING_PROVIDER)),
+            ("Microsoft.Extensions.Loging", Some(LOGGING_PROVIDER)),
+            ("System.Net.Htpp", Some(HTTP_CLIENT_PROVIDER)),
+            ("Microsoft-Windows-DotNETRuntimeStress", None),
+            ("MyCompany-Orders", None),
+            ("", None),
+        ] {
+            assert_eq!(similar_provider(name).map(|known| known.name.as_str()), expected, "{name}");
+        }
+        let hint = |name| silent_provider_hint(name, Duration::from_secs(5));
+        assert_eq!(hint(RUNTIME_PROVIDER), None);
+        assert_eq!(hint("System.Net.Htp").as_deref(), Some("no event of System.Net.Htp in the first 5 s; did you mean System.Net.Http?"));
+        assert!(hint("MyCompany-Orders").unwrap().starts_with("no event of MyCompany-Orders in the first 5 s: its name may be wrong"));
+        assert_eq!(unrecorded_provider_note("System.Net.Htp"), "no event of System.Net.Htp was recorded; did you mean System.Net.Http?");
+        assert!(
+            unrecorded_provider_note(RUNTIME_PROVIDER)
+                .ends_with(" was recorded: the process has no such provider, or it wrote none with these keywords and level")
+        );
+    }
 
     /// The names that dotnet-trace accepts for `--clrevents`.
     #[test]

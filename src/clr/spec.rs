@@ -9,6 +9,11 @@ const DEFAULT_LEVEL: Level = Level::Informational;
 /// Runtime keywords of dotnet-trace's profile `dotnet-common`.
 const DOTNET_COMMON_KEYWORDS: u64 = 0x10_0003_801d;
 
+/// Returns the name in a specification of a provider, `NAME[:..]`.
+pub fn provider_name(spec: &str) -> &str {
+    spec.split(':').next().unwrap_or(spec).trim()
+}
+
 /// Parses a provider specification.
 ///
 /// Keywords are hexadecimal, with or without `0x`, or names of the provider's keywords, joined with `+`; the default is all keywords without

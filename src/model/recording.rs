@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::clr::unrecorded_provider_note;
+
 use super::{CpuConstraints, ProcessKey, RecordingAnalysis, SafeText, Stopwatch};
 
 /// Identifies a recording within this run of dn-top.
@@ -76,15 +78,11 @@ impl Recording {
         Self { id, key, name, file, what, ..Self::default() }
     }
 
-    /// Returns a sentence for each specified provider, `NAME[:..]`, without any recorded event.
-    pub fn notes_on_providers(&self, specified: &[String]) -> Vec<String> {
+    /// Returns a sentence for each specified provider without any recorded event.
+    pub fn notes_on_providers<'a>(&self, specified: impl Iterator<Item = &'a str>) -> Vec<String> {
         let Some(providers) = &self.providers else { return Vec::new() };
-        let names = specified.iter().map(|provider| provider.split(':').next().unwrap_or(provider).trim());
-        let silent = names.filter(|name| !providers.iter().any(|recorded| recorded.eq_ignore_ascii_case(name)));
-        let note = |name: &str| {
-            format!("no event of {name} was recorded: the process has no such provider, or it wrote none with these keywords and level")
-        };
-        silent.map(note).collect()
+        let silent = specified.filter(|name| !providers.iter().any(|recorded| recorded.eq_ignore_ascii_case(name)));
+        silent.map(unrecorded_provider_note).collect()
     }
 
     /// Returns whether a file was written without any event or CPU sample.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{Conditions, KernelTrace, TraceFormat, check_extension, check_not_stdout, format_size, parse_size};
-use crate::clr::{DEFAULT_PROFILES, Selection, Trigger, parse_event_ids, parse_tracepoints, select};
+use crate::clr::{DEFAULT_PROFILES, Selection, Trigger, parse_event_ids, parse_tracepoints, provider_name, select};
 use crate::ipc::{Attempt, BufferMb, BufferMode, Capabilities, Downgrade, Rundown, SessionConfig, UserEvents};
 use crate::nettrace::RetentionLimits;
 
@@ -73,6 +73,11 @@ impl TraceOptions {
         }
         self.check_file()?;
         Ok(selected)
+    }
+
+    /// Returns the names of the providers that are specified one by one.
+    pub fn specified_providers(&self) -> impl Iterator<Item = &str> {
+        self.providers.iter().map(|spec| provider_name(spec))
     }
 
     /// Checks the name of the file.

@@ -22,7 +22,7 @@ use crate::net::client::Client;
 
 /// Time between two readings.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The first values arrive after a second; the name of the counter may be wrong if there is none for this long.
+/// The first values arrive after a second; the name of the counter, or of the provider of an event, may be wrong if there is none for this long.
 const FIRST_VALUE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Buffer in the target, in MB; the values of an interval have some kilobytes.
 const BUFFER_MB: u32 = 1;
@@ -58,6 +58,17 @@ pub enum ConditionError {
     Ended,
 }
 
+/// What is known about a condition that is not met yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConditionUpdate<'a> {
+    /// The current value of a figure.
+    Value(&'a Figure, &'a str),
+    /// The process has not published a counter within 5 s.
+    Unpublished(&'a Figure),
+    /// The provider of an event has sent none within 5 s, and its name may be wrong: a sentence.
+    SilentProvider(&'a str),
+}
+
 /// A wait for one of several conditions. The sessions of events are open: what occurs from the start on counts.
 pub struct ConditionWait<'a> {
     client: Client,
@@ -86,11 +97,11 @@ impl<'a> ConditionWait<'a> {
     }
 
     /// Waits until one of the conditions is met by a process whose runtime has this version, and returns a sentence with the value or the event that
-    /// met it. Calls `show` with each value of a figure before; with `None` if the process has not published such a counter within 5 s.
+    /// met it. Calls `show` with what is known before.
     ///
     /// # Errors
     /// [`ConditionError`]: one of the conditions cannot be checked.
-    pub async fn met(self, version: Option<&RuntimeVersion>, show: &impl Fn(&Figure, Option<&str>)) -> Result<String, ConditionError> {
+    pub async fn met(self, version: Option<&RuntimeVersion>, show: &impl Fn(ConditionUpdate<'_>)) -> Result<String, ConditionError> {
         let Self { client, waits } = self;
         let mut waits: Vec<_> = waits.into_iter().map(|wait| Box::pin(meet(client.clone(), version, wait, show))).collect();
         poll_fn(|context| waits.iter_mut().map(|wait| wait.as_mut().poll(context)).find(Poll::is_ready).unwrap_or(Poll::Pending)).await
@@ -101,15 +112,15 @@ async fn meet(
     client: Client,
     version: Option<&RuntimeVersion>,
     wait: Wait<'_>,
-    show: &impl Fn(&Figure, Option<&str>),
+    show: &impl Fn(ConditionUpdate<'_>),
 ) -> Result<String, ConditionError> {
     match wait {
         Wait::Threshold(threshold) => {
-            let value = reach(client, version, threshold, |value| show(&threshold.figure, value)).await?;
+            let value = reach(client, version, threshold, show).await?;
             Ok(format!("{threshold} is true: {value}"))
         }
         Wait::Event(trigger, event) => {
-            let fields = event.occurrence().await?;
+            let fields = event.occurrence(FIRST_VALUE_TIMEOUT, |hint| show(ConditionUpdate::SilentProvider(hint))).await?;
             let verb = if trigger.repetition().count == 1 { "occurred" } else { "is true; the last event" };
             Ok(format!("{trigger} {verb}: {fields}"))
         }
@@ -121,7 +132,7 @@ async fn reach(
     client: Client,
     version: Option<&RuntimeVersion>,
     threshold: &Threshold,
-    show: impl Fn(Option<&str>),
+    show: &impl Fn(ConditionUpdate<'_>),
 ) -> Result<String, ConditionError> {
     if matches!(threshold.figure, Figure::Counter { .. }) {
         let delay = counters_delay(version, client.uptime().unwrap_or_default());
@@ -140,7 +151,7 @@ async fn reach(
                 next = &mut next => break next?,
                 () = &mut too_late, if is_awaited => {
                     is_awaited = false;
-                    show(None);
+                    show(ConditionUpdate::Unpublished(&threshold.figure));
                 }
             }
         };
@@ -149,25 +160,28 @@ async fn reach(
             return Ok(value);
         }
         is_awaited = false;
-        show(Some(&value));
+        show(ConditionUpdate::Value(&threshold.figure, &value));
     }
 }
 
-/// Waits until one of the conditions is met, and returns a sentence about it; waits forever if there is none. Sends counters to `unpublished` if
-/// there is no value within 5 s.
+/// Waits until one of the conditions is met, and returns a sentence about it; waits forever if there is none. Sends sentences about counters and
+/// events whose names may be wrong to `hints`.
 pub(super) async fn until_met(
     client: Client,
     conditions: Option<Conditions>,
-    unpublished: UnboundedSender<Figure>,
+    hints: UnboundedSender<String>,
 ) -> Result<String, ConditionError> {
     let Some(conditions) = conditions else { return pending().await };
     // A process that was just started has not been asked for its version yet.
     let version = client.process_info().await.ok().flatten().map(|info| info.runtime_version());
-    let show = |figure: &Figure, value: Option<&str>| {
-        if value.is_none() {
-            // The receiver may have ended.
-            let _ = unpublished.send(figure.clone());
-        }
+    let show = |update: ConditionUpdate<'_>| {
+        let hint = match update {
+            ConditionUpdate::Value(..) => return,
+            ConditionUpdate::Unpublished(figure) => format!("the process has not published {figure} yet"),
+            ConditionUpdate::SilentProvider(hint) => hint.to_owned(),
+        };
+        // The receiver may have ended.
+        let _ = hints.send(hint);
     };
     ConditionWait::start(client, &conditions).await?.met(version.as_ref(), &show).await
 }

@@ -201,7 +201,7 @@ impl Counter {
                 return source.drain((Throughput::default(), side), |(tally, side), over| {
                     count(tally);
                     side.publish();
-                    if over {
+                    if progress.takes_providers(over) {
                         progress.providers.put(tally.providers());
                     }
                 });
@@ -228,8 +228,10 @@ impl Counter {
                     live.set_event_filter(LiveEventFilter::new(&filter));
                     used.1 = is_flight.then_some(filter);
                 }
-                if over {
+                if progress.takes_providers(over) {
                     progress.providers.put(live.throughput().providers());
+                }
+                if over {
                     live.apply_cpu_times();
                     let (symbols, filter) = std::mem::take(&mut used);
                     symbols.into_iter().for_each(|symbols| progress.names.put_back(symbols));

@@ -50,7 +50,7 @@ mod watch;
 
 pub use crate::export::{Options as ExportOptions, Part as ExportPart};
 pub use client_data::{ClientDataError, client_data};
-pub use condition::{ConditionError, ConditionWait};
+pub use condition::{ConditionError, ConditionUpdate, ConditionWait};
 pub use counters::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection};
 pub use cpu::{CpuError, CpuProfile, CpuRequest, profile_cpu, without_idle_waits};
 pub use cpu_sample_file::{NoSamples, read_cpu_samples};

@@ -32,6 +32,8 @@ pub struct Plan {
     pub fallback: Option<SessionConfig>,
     /// Whether kernel samples stay in their own file, and the recording as the runtime wrote it.
     pub separate: bool,
+    /// Names of the providers that were specified one by one, including that of a stop event.
+    pub specified_providers: Vec<String>,
     /// Messages about data known to be missing.
     pub notes: Vec<String>,
     /// Final path of the file.
@@ -69,6 +71,7 @@ impl Plan {
             config,
             fallback: None,
             separate: false,
+            specified_providers: Vec::new(),
             notes: Vec::new(),
             file,
             is_default_file: false,
@@ -103,6 +106,7 @@ impl Plan {
             what,
             fallback,
             separate: options.separate,
+            specified_providers: options.specified_providers().map(str::to_owned).collect(),
             is_default_file: options.file.is_none(),
             duration: options.duration,
             max_bytes: options.max_size,

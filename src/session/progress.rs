@@ -18,8 +18,10 @@ pub(super) struct Progress {
     pub(super) dropped: AtomicU64,
     /// Latest analysis, if the stream is analyzed.
     pub(super) analysis: watch::Sender<Option<Arc<RecordingAnalysis>>>,
-    /// Providers of all events, at the end of the stream.
+    /// Providers of all events, at the end of the stream and when requested.
     pub(super) providers: Slot<BTreeSet<String>>,
+    /// Set to request the providers of the events so far.
+    pub(super) providers_requested: AtomicBool,
     /// Method names from another session.
     pub(super) names: Slot<Symbols>,
     /// CPU times of the threads, and when they were read, in nanoseconds of CLOCK_MONOTONIC.
@@ -55,6 +57,11 @@ pub(super) struct Totals {
 impl Progress {
     pub(super) fn new(event_filter: Slot<String>) -> Self {
         Self { event_filter, ..Self::default() }
+    }
+
+    /// Returns whether the providers of the events so far are to be stored.
+    pub(super) fn takes_providers(&self, is_over: bool) -> bool {
+        is_over || self.providers_requested.swap(false, Ordering::Relaxed)
     }
 
     pub(super) fn totals(&self) -> Totals {

@@ -22,7 +22,7 @@ pub async fn start_program(client: Client, resume: impl Future<Output = Result<(
     let start = async {
         let loads = EventWait::start(client, &Trigger::assembly_loads(2)).await?;
         resume.await.map_err(StartError::from)?;
-        loads.occurrence().await
+        loads.occurrence(Duration::MAX, |_| {}).await
     };
     match timeout(TIMEOUT, start).await {
         Ok(Err(ConditionError::Start(error))) => Err(error),

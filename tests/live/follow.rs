@@ -95,6 +95,43 @@ fn lock_waits_are_followed_with_their_stacks() {
 }
 
 #[test]
+fn provider_that_may_be_misspelled_is_reported() {
+    const WRONG: &str = "Microsoft-Windows-DotNETRuntme";
+    const HINT: &str = "no event of Microsoft-Windows-DotNETRuntme in the first 5 s; did you mean Microsoft-Windows-DotNETRuntime?\n";
+    let folder = tempfile::tempdir().unwrap();
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let pid = program.pid().to_string();
+        let wait = format!("{WRONG}/GCStart");
+        let file = |name: &str| folder.path().join(format!("{name}-{pid}.nettrace")).to_str().unwrap().to_owned();
+        let (own, dump) = (file("own"), file("dump").replace(".nettrace", ".dmp"));
+        let commands: [&[&str]; 5] = [
+            &["events", &pid, "--follow", "--json", "--provider", WRONG],
+            &["trace", &pid, "--json", "--provider", WRONG, "-o", &file("wrong")],
+            &["trace", &pid, "--json", "--profile", "gc-collect", "--stop-when", &wait, "-o", &file("when")],
+            &["dump", &pid, "--when", &wait, "-o", &dump],
+            // Unlike the others, this one exists.
+            &["trace", &pid, "--json", "--provider", "DnTop-Known", "--provider", "System.Net.Http", "-o", &own],
+        ];
+        let [wrong @ .., right] = commands.map(|command| Invocation::new(command).start());
+        right.wait_for_stderr("recording ");
+        program.carry_out("flood 1");
+        for running in wrong {
+            running.wait_for_stderr(HINT);
+            let output = running.interrupt();
+            assert_eq!(output.stderr.matches(HINT).count(), 1, "{runtime}: {}", output.stderr);
+        }
+        let output = right.interrupt();
+        assert!(!output.stderr.contains("in the first"), "{runtime}: {}", output.stderr);
+        let document: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(document["notes"].as_array().map(Vec::len), Some(1), "{runtime}: {document:#}");
+        let notes = Invocation::new(["events", &pid, "--duration", "1s", "--provider", WRONG]).run().stderr;
+        assert!(notes.contains(&format!("no event of {WRONG} was recorded; did you mean ")), "{runtime}: {notes}");
+        assert!(program.answers(), "{runtime}");
+    });
+}
+
+#[test]
 fn events_are_followed_with_their_stacks() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();

@@ -1,5 +1,6 @@
 //! `--follow`: shows what occurs in a process, one line each.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -18,10 +19,13 @@ use crate::cli::host::Host;
 use crate::cli::stdout::StdoutWriter;
 use crate::cli::target::{connect_running, display_name, exchange_error, start_error};
 use crate::cli::{interrupt, print};
+use crate::clr::silent_provider_hint;
 use crate::model::{Bytes, Counted, Nanoseconds, safe};
 use crate::net::interrupts::Interrupts;
 use crate::session::{Follower, Unfinished};
 
+/// A specified provider whose name may be wrong is reported if it has sent no event for this time.
+const PROVIDER_SILENCE: Duration = Duration::from_secs(5);
 /// Number of bytes from which output is passed on.
 const PIECE: usize = 64 << 10;
 
@@ -40,8 +44,15 @@ pub(super) async fn follow(host: &Host, request: &Request<'_>, kind: OccurrenceK
         print::message("a NativeAOT program does not name its methods; one of .NET 8 sends no stacks either");
     }
     let requests_names = request.stacks && !process.native_aot;
-    let output =
-        Output { kind, with_stacks: request.stacks, requests_names, is_json: request.arguments.output.json, seen: 0, writer: &writer };
+    let output = Output {
+        kind,
+        with_stacks: request.stacks,
+        requests_names,
+        is_json: request.arguments.output.json,
+        providers: request.specified_providers().collect(),
+        seen: 0,
+        writer: &writer,
+    };
     let duration = request.arguments.duration.unwrap_or(Duration::MAX);
     let followed = print_all(follower, output, duration, &name, &mut interrupts).await;
     writer.exit(followed, &mut interrupts).await
@@ -107,6 +118,8 @@ async fn print_new(follower: &mut Follower, output: &mut Output<'_>) -> anyhow::
         // The process may end with the first exception. A failure only matters once names are missing.
         let _ = follower.find_names().await;
     }
+    let mut silence = pin!(sleep(PROVIDER_SILENCE));
+    let mut awaits_providers = !output.providers.is_empty();
     loop {
         if output.lacks_names(follower.live())
             && let Err(why) = follower.find_names().await
@@ -124,6 +137,12 @@ async fn print_new(follower: &mut Follower, output: &mut Output<'_>) -> anyhow::
                 return Ok(());
             },
             () = output.writer.room(), if is_behind => {}
+            () = &mut silence, if awaits_providers => {
+                awaits_providers = false;
+                let seen = follower.live().throughput().providers();
+                let silent = output.providers.iter().filter(|name| !seen.iter().any(|provider| provider.eq_ignore_ascii_case(name)));
+                silent.filter_map(|name| silent_provider_hint(name, PROVIDER_SILENCE)).for_each(print::message);
+            }
         }
     }
 }
@@ -140,6 +159,8 @@ struct Output<'a> {
     /// Whether the names of the methods in stacks are requested.
     requests_names: bool,
     is_json: bool,
+    /// Providers that were specified one by one.
+    providers: Vec<&'a str>,
     /// Number of occurrences printed or skipped.
     seen: u64,
     writer: &'a StdoutWriter,

@@ -6,7 +6,7 @@ use super::Analysis;
 use crate::analysis::{Live, LiveEventFilter, LogFilter, OccurrenceKind};
 use crate::cli::args::{self, LogLevel};
 use crate::cli::exit::Failure;
-use crate::clr::{LOGGING_PROVIDER, SelectError, select};
+use crate::clr::{LOGGING_PROVIDER, SelectError, provider_name, select};
 use crate::ipc::{Rundown, SessionConfig};
 
 /// The events that name the methods compiled while stacks are followed. A lower level has none since .NET 5 (seen on 8, 9 and 10).
@@ -106,6 +106,11 @@ impl<'a> Request<'a> {
             (config.stacks, config.rundown) = (self.stacks, Rundown::None);
         }
         Ok(config)
+    }
+
+    /// Returns the names of the providers that are selected one by one.
+    pub(super) fn specified_providers(&self) -> impl Iterator<Item = &str> {
+        self.selection.into_iter().flat_map(|selection| &selection.provider).map(|spec| provider_name(spec))
     }
 
     /// Applies the filters.
