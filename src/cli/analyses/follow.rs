@@ -1,5 +1,6 @@
 //! `--follow`: shows what occurs in a process, one line each.
 
+use std::ops::Range;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ use crate::session::{Follower, Unfinished};
 
 /// A specified provider whose name may be wrong is reported if it has sent no event for this time.
 const PROVIDER_SILENCE: Duration = Duration::from_secs(5);
+/// Major versions of runtimes whose events of lock waits have only one frame (seen in .NET 8 and 9; .NET Core 3.1 and .NET 10 send the whole stack).
+const VERSIONS_HIDING_CALLERS: Range<u32> = 5..10;
 /// Number of bytes from which output is passed on.
 const PIECE: usize = 64 << 10;
 
@@ -42,6 +45,12 @@ pub(super) async fn follow(host: &Host, request: &Request<'_>, kind: OccurrenceK
         print::message(gap);
     } else if request.stacks && process.native_aot {
         print::message("a NativeAOT program does not name its methods; one of .NET 8 sends no stacks either");
+    }
+    let hides_callers = process.runtime.as_ref().is_some_and(|version| VERSIONS_HIDING_CALLERS.contains(&version.major()));
+    if kind == OccurrenceKind::LockWaits && request.stacks && hides_callers && !process.native_aot {
+        print::message(
+            "before .NET 10, the runtime reports only the method that takes a lock, without its callers; `dn-top stacks` shows those of threads that wait now",
+        );
     }
     let requests_names = request.stacks && !process.native_aot;
     let output = Output {
