@@ -153,6 +153,13 @@ impl Live {
         self.logs.set_filter(filter);
     }
 
+    /// Also keeps the latest samples of allocations. To be called before the stream begins.
+    #[must_use]
+    pub fn with_allocations(mut self) -> Self {
+        self.gc.list_allocations();
+        self
+    }
+
     /// Also keeps the latest waits for locks of at least this duration in nanoseconds. To be called before the stream begins.
     #[must_use]
     pub fn with_lock_waits(mut self, min_ns: u64) -> Self {
@@ -167,6 +174,7 @@ impl Live {
         match kind {
             OccurrenceKind::Collections => NewOccurrences::take(seen, self.gc.after(from, is_over)),
             OccurrenceKind::Exceptions => NewOccurrences::take(seen, self.exceptions.after(from, symbols)),
+            OccurrenceKind::Allocations => NewOccurrences::take(seen, self.gc.allocations_after(from, symbols)),
             OccurrenceKind::LockWaits => NewOccurrences::take(seen, self.contention.after(from, symbols)),
             OccurrenceKind::Activities => NewOccurrences::take(seen, self.activities.after(from)),
             OccurrenceKind::Messages => NewOccurrences::take(seen, self.logs.after(from)),

@@ -68,7 +68,8 @@ pub use event_trigger::EventTrigger;
 pub use exceptions::{ExceptionSnapshot, ExceptionType, ThrownException};
 pub use filter::{Field, Filter, LiveEventFilter, name_rank};
 pub use gc::{
-    AllocatedType, AllocationSnapshot, Collection, CollectionCount, FinalizerWait, FullCollection, GcMark, GcSnapshot, Heap, PauseSnapshot,
+    AllocatedType, AllocationSample, AllocationSnapshot, Collection, CollectionCount, FinalizerWait, FullCollection, GcMark, GcSnapshot,
+    Heap, PauseSnapshot,
 };
 pub use heap::{HeapProblem, HeapSnapshot, HeapType};
 pub use heap_change::{HeapAmount, HeapChange, growth};

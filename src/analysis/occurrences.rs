@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::sorting::CompactSort;
 
-use super::{Collection, FinishedActivity, LockWait, LogMessage, SingleEvent, ThrownException};
+use super::{AllocationSample, Collection, FinishedActivity, LockWait, LogMessage, SingleEvent, ThrownException};
 
 /// What to follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub enum OccurrenceKind {
     Collections,
     /// Exceptions that were thrown.
     Exceptions,
+    /// Samples of allocations, if they are kept.
+    Allocations,
     /// Waits for locks that have ended, if they are kept.
     LockWaits,
     /// Requests and other activities that have ended.
@@ -30,6 +32,8 @@ pub enum Occurrence {
     Collection(Collection),
     /// An exception.
     Exception(ThrownException),
+    /// A sample of allocations.
+    Allocation(AllocationSample),
     /// A wait for a lock.
     LockWait(LockWait),
     /// A request or another activity.
@@ -46,6 +50,7 @@ impl Occurrence {
         match self {
             Self::Collection(collection) => collection.start,
             Self::Exception(thrown) => thrown.at,
+            Self::Allocation(sample) => sample.at,
             Self::LockWait(wait) => wait.end,
             Self::Activity(finished) => finished.end,
             Self::Message(message) => message.at,
@@ -57,6 +62,7 @@ impl Occurrence {
     pub fn frames(&self) -> &[String] {
         match self {
             Self::Exception(thrown) => &thrown.frames,
+            Self::Allocation(sample) => &sample.frames,
             Self::LockWait(wait) => &wait.frames,
             Self::Event(_, frames) => frames,
             Self::Collection(_) | Self::Activity(_) | Self::Message(_) => &[],

@@ -203,8 +203,8 @@ pub(super) enum Command {
     Gc(Followable),
     /// Show the exceptions of a nettrace file or a process by type; with --follow, each as it occurs
     Exceptions(FollowableStacks),
-    /// Show the allocations of a nettrace file or a process by type, and the methods that allocate
-    Allocations(Analyze),
+    /// Show the allocations of a nettrace file or a process by type, and the methods that allocate; with --follow, samples as they occur
+    Allocations(FollowableStacks),
     /// Show the lock contention of a nettrace file or a process by waiting method; with --follow, each wait as it ends
     Contention(Contention),
     /// Show the slowest JIT compilations of a nettrace file or a process

@@ -124,7 +124,7 @@ fn run() -> Result<Exit, Failure> {
         }),
         Command::Gc(arguments) => analyze(Request::followable(Analysis::Gc, OccurrenceKind::Collections, &arguments)),
         Command::Exceptions(arguments) => analyze(Request::exceptions(&arguments)),
-        Command::Allocations(arguments) => analyze(Request::new(Analysis::Allocations, &arguments)),
+        Command::Allocations(arguments) => analyze(Request::allocations(&arguments)),
         Command::Contention(arguments) => analyze(Request::contention(&arguments)),
         Command::Jit(arguments) => analyze(Request::new(Analysis::Jit, &arguments)),
         Command::Http(arguments) => analyze(Request::followable(Analysis::Http, OccurrenceKind::Activities, &arguments)),

@@ -36,9 +36,9 @@ impl Subject {
             | Command::Salvage(Salvage { names: true, .. }) => Self::Processes(CommandCode::CollectTracing),
             Command::Heap(heap) => Self::file_or_process(heap.file()),
             Command::Slow(slow) => Self::file_or_process(recording(&slow.source)),
-            Command::Allocations(analyze)
-            | Command::Jit(analyze)
+            Command::Jit(analyze)
             | Command::Gc(Followable { analyze, .. })
+            | Command::Allocations(FollowableStacks { followable: Followable { analyze, .. }, .. })
             | Command::Exceptions(FollowableStacks { followable: Followable { analyze, .. }, .. })
             | Command::Contention(Contention { followable: FollowableStacks { followable: Followable { analyze, .. }, .. }, .. })
             | Command::Http(Followable { analyze, .. })

@@ -97,6 +97,31 @@ fn lock_waits_are_followed_with_their_stacks() {
     });
 }
 
+/// Each of these arrays is large, so that each has a sample.
+#[test]
+fn allocations_are_followed_with_their_stacks() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let pid = program.pid().to_string();
+        let [objects, text] = [&["--stacks", "--json"][..], &[]].map(|more| follow(&[&["allocations", &pid, "--follow"], more].concat()));
+        program.carry_out("churn 300");
+        for sample in parsed(&lines_with(&objects, "Known.Churn", 3, runtime)) {
+            assert_eq!(
+                (&sample["heap"], &sample["type"], &sample["frames"][0]),
+                (&"LOH".into(), &"System.Byte[]".into(), &"Known.Churn".into())
+            );
+            assert!((1_000_000..1_200_000).contains(&sample["bytes"].as_u64().unwrap()), "{runtime}: {sample}");
+            let object = sample["object_bytes"].as_u64();
+            assert_eq!(object.is_some(), runtime.major() >= 6, "{runtime}: {sample}");
+            assert!(object.is_none_or(|bytes| (1_000_000..1_000_100).contains(&bytes)), "{runtime}: {sample}");
+        }
+        assert!(text.stderr().contains("each line is a sample: "), "{runtime}: {}", text.stderr());
+        let line = &lines_with(&text, "  LOH  1.0 MB  System.Byte[]", 3, runtime)[0];
+        assert_eq!(line.ends_with("Byte[] of 1.0 MB"), runtime.major() >= 6, "{runtime}: {line}");
+        assert!([objects, text].map(|running| running.interrupt().code) == [130; 2] && program.answers(), "{runtime}");
+    });
+}
+
 #[test]
 fn provider_that_may_be_misspelled_is_reported() {
     const WRONG: &str = "Microsoft-Windows-DotNETRuntme";

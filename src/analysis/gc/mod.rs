@@ -1,5 +1,6 @@
 //! Garbage collection: pauses, collections, heap sizes and allocations.
 
+mod allocation_samples;
 mod allocations;
 mod collections;
 mod finalizers;
@@ -15,10 +16,12 @@ use super::event_context::EventContext;
 use super::timeline::Merge;
 use super::{Occurrence, Symbols, Timeline};
 
+use allocation_samples::AllocationSamples;
 use allocations::Allocations;
 use collections::Collections;
 use pauses::Pauses;
 
+pub use allocation_samples::AllocationSample;
 pub use allocations::{AllocatedType, AllocationSnapshot};
 pub use collections::{Collection, CollectionCount};
 pub use finalizers::FinalizerWait;
@@ -37,6 +40,8 @@ pub(super) struct Gc {
     pauses: Pauses,
     collections: Collections,
     allocations: Allocations,
+    /// `None` unless individual allocation events are shown.
+    samples: Option<AllocationSamples>,
     finalizers: Finalizers,
     heap: Option<Heap>,
     heap_size: Timeline,
@@ -125,6 +130,7 @@ impl Default for Gc {
             pauses: Pauses::default(),
             collections: Collections::default(),
             allocations: Allocations::default(),
+            samples: None,
             finalizers: Finalizers::default(),
             heap: None,
             heap_size: Timeline::new(Merge::Max),
@@ -147,7 +153,13 @@ impl Gc {
             EventKind::RestartEnd => self.pauses.restarted(at, thread),
             EventKind::GcStart => self.collections.start(at, context.payload()?),
             EventKind::GcEnd => self.collections.end(at, thread, context.payload()?),
-            EventKind::AllocationTick => self.allocations.tick(context, symbols, &context.payload()?),
+            EventKind::AllocationTick => {
+                let tick = context.payload()?;
+                self.allocations.tick(context, symbols, &tick);
+                if let Some(samples) = &mut self.samples {
+                    samples.add(context, &tick);
+                }
+            }
             EventKind::AllocationSampled => self.allocations.sampled(context, symbols, &context.payload()?),
             EventKind::HeapStats => {
                 let heap = Heap::new(at, &context.payload()?);
@@ -179,6 +191,16 @@ impl Gc {
     /// Returns the collections after the first `seen`, each with its position; see [`Collections::after`].
     pub(super) fn after(&self, seen: u64, is_over: bool) -> Vec<(u64, Option<Occurrence>)> {
         self.collections.after(seen, is_over, self.pauses.recent())
+    }
+
+    /// Also keeps the latest allocation events. To be called before the stream begins.
+    pub(super) fn list_allocations(&mut self) {
+        self.samples = Some(AllocationSamples::default());
+    }
+
+    /// Returns the allocation events after the first `seen` of those that are kept, each with its number.
+    pub(super) fn allocations_after(&self, seen: u64, symbols: Option<&Symbols>) -> impl Iterator<Item = (u64, Option<Occurrence>)> {
+        self.samples.iter().flat_map(move |samples| samples.after(seen, symbols))
     }
 
     pub(super) fn snapshot(&self, symbols: &Symbols, now: i64) -> GcSnapshot {

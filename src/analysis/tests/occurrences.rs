@@ -13,6 +13,7 @@ fn names(new: &NewOccurrences) -> Vec<String> {
         Occurrence::Exception(thrown) => thrown.message.clone(),
         Occurrence::Activity(finished) => finished.subject.clone(),
         Occurrence::Message(message) => message.text.clone(),
+        Occurrence::Allocation(sample) => format!("{} {} {:?} {:?}", sample.type_name, sample.bytes, sample.object_bytes, sample.frames),
         Occurrence::LockWait(wait) => format!("{} {:?} {:?}", wait.wait_ns, wait.owner, wait.frames),
         Occurrence::Event(event, _) => event.title(),
     };
@@ -70,6 +71,28 @@ fn collection_is_returned_once_it_is_whole() {
     collect(&mut script, 20, 8, true);
     let new = script.play().occurrences(OccurrenceKind::Collections, false, &mut 0, false);
     assert_eq!(names(&new), ["7 Some(3000000) None".to_owned(), whole(8)]);
+}
+
+#[test]
+fn allocation_samples_are_returned_with_their_stacks() {
+    let mut script = Script::new();
+    script.method(0x1000, 0x100, "Shop", "Load");
+    let tick = |script: &mut Script, at: i64, amount: u32, name: &str, object: u64| {
+        let payload = Bytes::default().u32(amount).u32(1).u16(0).u64(amount.into()).u64(0).text(name).u32(0).u64(0).u64(object);
+        script.runtime(10, 4, at, 1, payload);
+    };
+    script.stack(&[0x1004]);
+    tick(&mut script, MS, 106_496, "System.Collections.Generic.List`1[System.Int32]", 40);
+    script.stack(&[]);
+    tick(&mut script, 2 * MS, 2_000_000, "System.Byte[]", 2_000_000);
+    let mut live = Live::default().with_allocations();
+    script.play_to(&mut live);
+    let found = |with_stacks, seen| names(&live.occurrences(OccurrenceKind::Allocations, with_stacks, &mut { seen }, true));
+    assert_eq!(
+        found(true, 0),
+        ["System.Collections.Generic.List<int> 106496 Some(40) [\"Shop.Load\"]", "System.Byte[] 2000000 Some(2000000) []"]
+    );
+    assert_eq!(found(false, 1), ["System.Byte[] 2000000 Some(2000000) []"]);
 }
 
 /// Shorter waits would displace those that matter.

@@ -11,9 +11,9 @@ use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use super::fields::{Field, Fields, Value};
-use super::occurrence::fields;
+use super::occurrence::{fields, heap};
 use super::request::Request;
-use crate::analysis::{Collection, FinishedActivity, LEVELS, Live, Occurrence, OccurrenceKind, Outcome};
+use crate::analysis::{AllocationSample, Collection, FinishedActivity, LEVELS, Live, Occurrence, OccurrenceKind, Outcome};
 use crate::app::logged_exception;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::host::Host;
@@ -45,6 +45,11 @@ pub(super) async fn follow(host: &Host, request: &Request<'_>, kind: OccurrenceK
         print::message(gap);
     } else if request.stacks && process.native_aot {
         print::message("a NativeAOT program does not name its methods; one of .NET 8 sends no stacks either");
+    }
+    if kind == OccurrenceKind::Allocations && !process.native_aot {
+        print::message(
+            "each line is a sample: the bytes allocated on a heap since the previous line, about 100 kB, and the object allocated last",
+        );
     }
     let hides_callers = process.runtime.as_ref().is_some_and(|version| VERSIONS_HIDING_CALLERS.contains(&version.major()));
     if kind == OccurrenceKind::LockWaits && request.stacks && hides_callers && !process.native_aot {
@@ -226,6 +231,10 @@ fn text(time: Timestamp, occurrence: &Occurrence) -> String {
         Occurrence::Exception(thrown) => {
             let again = if thrown.rethrown { " (rethrown)" } else { "" };
             format!("thread {}  {}{again}: {}", thrown.thread.thread, thrown.type_name, thrown.message)
+        }
+        Occurrence::Allocation(AllocationSample { thread, kind, bytes, object_bytes, type_name, .. }) => {
+            let object = object_bytes.map(|bytes| format!(" of {}", Bytes(bytes))).unwrap_or_default();
+            format!("thread {}  {} {:>7}  {type_name}{object}", thread.thread, heap(*kind), Bytes(*bytes).to_string())
         }
         Occurrence::LockWait(wait) => {
             let owner = wait.owner.map(|owner| format!("  lock held by thread {owner}")).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use super::fields::{Field, Value};
 use crate::analysis::{Collection, LEVELS, Layer, LogMessage, Occurrence, Outcome};
+use crate::clr::payload::AllocationKind;
 use crate::model::SafeText;
 
 /// Returns the fields of an occurrence.
@@ -17,6 +18,15 @@ pub(super) fn fields(occurrence: &Occurrence) -> Vec<Field> {
             ("hresult", Value::text(&format!("{:#010x}", thrown.hresult))),
             ("rethrown", Value::Flag(thrown.rethrown)),
             ("frames", frames(&thrown.frames)),
+        ],
+        Occurrence::Allocation(sample) => vec![
+            ("at_ns", at(sample.at)),
+            ("thread", Value::Count(sample.thread.thread)),
+            ("bytes", Value::Bytes(sample.bytes)),
+            ("object_bytes", sample.object_bytes.map_or(Value::Missing, Value::Bytes)),
+            ("heap", Value::text(heap(sample.kind))),
+            ("type", Value::text(&sample.type_name)),
+            ("frames", frames(&sample.frames)),
         ],
         Occurrence::LockWait(wait) => vec![
             ("at_ns", at(wait.end)),
@@ -51,6 +61,15 @@ pub(super) fn fields(occurrence: &Occurrence) -> Vec<Field> {
 fn failed(layer: Layer, outcome: Outcome) -> Value {
     let is_request = !layer.direction().is_empty();
     if is_request && outcome == Outcome::Unknown { Value::Missing } else { Value::Flag(layer.is_failure(outcome)) }
+}
+
+/// Returns the abbreviation of a heap's name.
+pub(super) fn heap(kind: AllocationKind) -> &'static str {
+    match kind {
+        AllocationKind::Small => "SOH",
+        AllocationKind::Large => "LOH",
+        AllocationKind::Pinned => "POH",
+    }
 }
 
 fn frames(frames: &[String]) -> Value {

@@ -58,6 +58,10 @@ impl<'a> Request<'a> {
         Self::followable_stacks(Analysis::Exceptions, OccurrenceKind::Exceptions, arguments)
     }
 
+    pub(in crate::cli) fn allocations(arguments: &'a args::FollowableStacks) -> Self {
+        Self::followable_stacks(Analysis::Allocations, OccurrenceKind::Allocations, arguments)
+    }
+
     pub(in crate::cli) fn contention(arguments: &'a args::Contention) -> Self {
         let min_wait = arguments.min_wait.unwrap_or(MIN_WAIT);
         Self { min_wait, ..Self::followable_stacks(Analysis::Contention, OccurrenceKind::LockWaits, &arguments.followable) }
@@ -118,6 +122,7 @@ impl<'a> Request<'a> {
         let min_wait_ns = u64::try_from(self.min_wait.as_nanos()).unwrap_or(u64::MAX);
         let mut live = match self.follow {
             Some(OccurrenceKind::Events) => live.with_recent_events(),
+            Some(OccurrenceKind::Allocations) => live.with_allocations(),
             Some(OccurrenceKind::LockWaits) => live.with_lock_waits(min_wait_ns),
             _ => live,
         };

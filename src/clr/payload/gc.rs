@@ -178,9 +178,10 @@ pub struct AllocationTick<'a> {
 }
 
 /// The heap of an allocation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum AllocationKind {
     /// Small object heap.
+    #[default]
     Small,
     /// Large object heap.
     Large,
