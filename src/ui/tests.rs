@@ -216,10 +216,11 @@ fn issue_of_a_recorded_process_is_shown_in_full() {
 #[test]
 fn recording_notes_are_shown() {
     let mut app = scene("recording", 120, 40);
-    let notes = vec!["events include stacks".to_owned()];
+    let notes = ["events include stacks", "did you mean System.Net.Http?"].map(str::to_owned).to_vec();
     app.report(Recording { notes, ..recording(1, 432, Phase::Recording) });
     let shown = text(&picture(&app, &Theme::dark(), 120, 40));
     assert!(shown.contains("Note: events include stacks."), "{shown}");
+    assert!(shown.contains("Note: did you mean System.Net.Http? "), "{shown}");
 }
 
 #[test]

@@ -148,7 +148,8 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &TrackedRecording, are
     }
     for note in &recording.notes {
         let room = Rect { y, height: area.bottom().saturating_sub(y).min(2), ..area };
-        y += canvas.wrapped(room, &format!("Note: {note}."), theme.warn);
+        let end = if note.ends_with('?') { "" } else { "." };
+        y += canvas.wrapped(room, &format!("Note: {note}{end}"), theme.warn);
     }
     let file = match &recording.phase {
         Phase::Done(Outcome { file, .. }) => file.as_ref(),
