@@ -130,7 +130,6 @@ fn show(path: &Path, arguments: &args::Heap) -> Result<Exit, Failure> {
     if arguments.gcdump || arguments.graph_file.is_some() {
         return Err(Failure::usage("--output and --gcdump write the heap of a process; FILE is already a heap file"));
     }
-    when::check_no_process(&arguments.when)?;
     let dump = read(path)?;
     let retention = if arguments.retained || arguments.paths.is_some() { dump.retention() } else { None };
     report(&dump.heap, retention.as_ref(), None, arguments)

@@ -130,8 +130,14 @@ fn run() -> Result<Exit, Failure> {
         Command::Http(arguments) => analyze(Request::followable(Analysis::Http, OccurrenceKind::Activities, &arguments)),
         Command::Logs(arguments) => analyze(Request::logs(&arguments)),
         Command::Events(arguments) => analyze(Request::events(&arguments)),
-        Command::Slow(arguments) => on_target(options, &arguments.source, &arguments.when, async |host| slow::run(host, &arguments).await),
-        Command::Heap(heap) => on_target(options, &heap.source, &heap.when, async |host| heap::run(host, &heap).await),
+        Command::Slow(arguments) => {
+            when::check(&arguments.when, args::recording(&arguments.source))?;
+            on_target(options, &arguments.source, &arguments.when, async |host| slow::run(host, &arguments).await)
+        }
+        Command::Heap(heap) => {
+            when::check(&heap.when, heap.file())?;
+            on_target(options, &heap.source, &heap.when, async |host| heap::run(host, &heap).await)
+        }
         Command::Profiles(output) => profiles::run(output.json),
         Command::Doctor(output) => on_processes(options, async |host| doctor::run(host, output.json).await),
         Command::Ps(output) => on_processes(options, async |host| ps::ps(host, output.json).await),

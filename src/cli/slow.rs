@@ -69,7 +69,6 @@ pub(super) async fn run(host: &Host, arguments: &args::Slow) -> Result<Exit, Fai
     let thresholds = &host.settings.thresholds;
     let (causes, analysis, complete, exit) = match recording(&arguments.source, arguments.range)? {
         Some(path) => {
-            when::check_no_process(&arguments.when)?;
             let contents = diff::read(path, arguments.range)?;
             note_range(path, arguments.range, contents.end);
             if let Some(trouble) = &contents.trouble {

@@ -1,6 +1,7 @@
 //! Unattended captures: waits for the process (`--wait`) and for a condition (`--when`), and repeats the command (`--times`).
 
 use std::cell::RefCell;
+use std::path::Path;
 use std::time::Duration;
 
 use tokio::time::sleep;
@@ -110,7 +111,7 @@ pub(super) async fn wait_running(host: &Host, process: &mut Process, client: &Cl
 }
 
 /// Rejects the options of a process for a file.
-pub(super) fn check_no_process(when: &When) -> Result<(), Failure> {
+pub(super) fn check(when: &When, file: Option<&Path>) -> Result<(), Failure> {
     let is_given = when.when.is_some() || when.wait || when.times > 1;
-    if is_given { Err(Failure::usage("--when, --wait and --times are for a process; this is a file")) } else { Ok(()) }
+    if is_given && file.is_some() { Err(Failure::usage("--when, --wait and --times are for a process; this is a file")) } else { Ok(()) }
 }
