@@ -128,8 +128,9 @@ fn recording_of_a_suspended_process_has_only_cpu_samples() {
                 assert_eq!(files, [] as [&Path; 0], "{runtime}: {}", output.stderr);
                 return Some(());
             };
-            assert_eq!(json!(files), json!([samples]), "{runtime}: {}", output.stderr);
-            let report = Invocation::new(["report", samples.as_str().unwrap(), "--json"]).run().json();
+            let samples = folder.path().join(samples.as_str().unwrap());
+            assert_eq!(files, [samples.clone()], "{runtime}: {}", output.stderr);
+            let report = Invocation::new(["report", samples.to_str().unwrap(), "--json"]).run().json();
             assert!(report["samples"].as_u64() > Some(0), "{runtime}: {report:#}");
             None
         };

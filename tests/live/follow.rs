@@ -9,7 +9,7 @@ use crate::requests::serve;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::{Invocation, Running, Signal};
 
-fn follow(arguments: &[&str]) -> Running {
+pub(crate) fn follow(arguments: &[&str]) -> Running {
     let running = Invocation::new(arguments).start();
     running.wait_for_stderr("following ");
     running
@@ -21,7 +21,7 @@ fn lines(running: &Running, count: usize, runtime: &Runtime) -> Vec<String> {
 }
 
 /// Waits until the command, which continues, has printed this many lines with a text, and returns them.
-fn lines_with(running: &Running, text: &str, count: usize, runtime: &Runtime) -> Vec<String> {
+pub(crate) fn lines_with(running: &Running, text: &str, count: usize, runtime: &Runtime) -> Vec<String> {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
         let lines: Vec<_> = running.stdout().lines().filter(|line| line.contains(text)).map(str::to_owned).collect();

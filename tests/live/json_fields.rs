@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::cpu::can_sample;
+use crate::follow::{follow, lines_with};
 use crate::support::runtimes;
 use crate::support::{Invocation, folder};
 
@@ -89,7 +90,7 @@ fn documented_fields_are_printed() {
             &["dump", &pid, "--type", "mini", "-o", dump.to_str().unwrap()],
         ];
         program.settle();
-        let documents: Vec<(&str, Value)> = commands
+        let mut documents: Vec<(&str, Value)> = commands
             .iter()
             .flat_map(|words| {
                 let output = Invocation::new([words, &["--json"][..]].concat()).current_dir(place.path()).run();
@@ -101,6 +102,11 @@ fn documented_fields_are_printed() {
                 each.into_iter().map(|document| (words[0], document))
             })
             .collect();
+        let following = follow(&["allocations", &pid, "--follow", "--json"]);
+        program.carry_out("churn 300");
+        let samples = lines_with(&following, "\"LOH\"", 1, runtime);
+        assert_eq!(following.interrupt().code, 130, "{runtime}");
+        documents.extend(samples.iter().map(|line| ("allocations --follow", serde_json::from_str(line).unwrap())));
         for (command, document) in &documents {
             assert_eq!(document["schema"], 1, "{runtime}: {command}: {document:#}");
         }
