@@ -129,7 +129,7 @@ fn recording_of_a_suspended_process_has_only_cpu_samples() {
                 return Some(());
             };
             let samples = folder.path().join(samples.as_str().unwrap());
-            assert_eq!(files, [samples.clone()], "{runtime}: {}", output.stderr);
+            assert_eq!(files, std::slice::from_ref(&samples), "{runtime}: {}", output.stderr);
             let report = Invocation::new(["report", samples.to_str().unwrap(), "--json"]).run().json();
             assert!(report["samples"].as_u64() > Some(0), "{runtime}: {report:#}");
             None

@@ -262,7 +262,8 @@ fn menu_actions_are_run_and_logged() {
     press(&screen, "e", "GREETING");
     // The dialog's button responds to the mouse.
     press(&screen, "d", "The process is stopped for");
-    let shown = screen.contents();
+    // The free space moves the button.
+    let shown = screen.wait_for(" free ");
     let (line, text) = shown.lines().zip(1..).map(|(text, line)| (line, text)).find(|(_, text)| text.contains("Yes, dump")).unwrap();
     let column = text[..text.find("No").unwrap()].chars().count() + 1;
     screen.keys(&format!("\x1b[<0;{column};{line}M"));
