@@ -28,7 +28,7 @@ use super::host::Host;
 use super::print::{self, json};
 use super::target::connect_running;
 use crate::analysis::{AllocationSnapshot, CallSite, EventCount, Heap, LEVELS, Layer, Live, Snapshot};
-use crate::clr::unrecorded_provider_note;
+use crate::clr::{unrecorded_provider_note, without_events};
 use crate::model::Span;
 use crate::session::{Observation, RecordedFile};
 use crate::sorting::CompactSort;
@@ -304,8 +304,7 @@ pub(super) async fn run(host: &Host, request: &Request<'_>) -> Result<Exit, Fail
     print_analysis(&arguments.output, &snapshot, complete, || json!(found), |out| found.write_text(out))?;
     if file.is_none() {
         let providers = live.throughput().providers();
-        let silent = request.specified_providers().filter(|name| !providers.iter().any(|seen| seen.eq_ignore_ascii_case(name)));
-        silent.map(unrecorded_provider_note).for_each(print::message);
+        without_events(request.specified_providers(), &providers).map(unrecorded_provider_note).for_each(print::message);
     }
     if analysis == Analysis::Http {
         missing_status(&snapshot.activities).iter().for_each(print::message);

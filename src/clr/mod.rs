@@ -37,7 +37,7 @@ pub use profile::{Profile, UnknownProfile, profile, profiles};
 pub use providers::{
     COUNTERS_PROVIDER, DIAGNOSTIC_SOURCE_PROVIDER, EVENT_PIPE_PROVIDER, HOSTING_PROVIDER, HTTP_CLIENT_PROVIDER, Keyword, KnownProvider,
     LOGGING_PROVIDER, METRICS_PROVIDER, RUNDOWN_PROVIDER, RUNTIME_PROVIDER, SAMPLE_PROFILER, known_provider, known_providers,
-    silent_provider_hint, unrecorded_provider_note,
+    silent_provider_hint, unrecorded_provider_note, without_events,
 };
 pub use select::{DASHBOARD_PROFILES, DEFAULT_PROFILES, SLOW_PROFILE, SelectError, Selection, select};
 pub use signature::write_parameters;

@@ -1,5 +1,6 @@
 //! Well-known providers, and the names of their keywords.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -98,6 +99,11 @@ fn similar_provider(name: &str) -> Option<&'static KnownProvider> {
     let typos = |known: &KnownProvider| strsim::osa_distance(&comparable(&known.name), &name);
     let (nearest, typos) = known_providers().iter().map(|known| (known, typos(known))).min_by_key(|(_, typos)| *typos)?;
     (typos <= MAX_TYPOS).then_some(nearest)
+}
+
+/// Returns those of the specified providers that are not among the ones that have sent events.
+pub fn without_events<'a>(specified: impl IntoIterator<Item = &'a str>, seen: &BTreeSet<String>) -> impl Iterator<Item = &'a str> {
+    specified.into_iter().filter(|name| !seen.iter().any(|provider| provider.eq_ignore_ascii_case(name)))
 }
 
 /// Returns a sentence about a provider that has sent no event since the start of a session, this long ago; `None` for a well-known one, whose name

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clr::unrecorded_provider_note;
+use crate::clr::{unrecorded_provider_note, without_events};
 
 use super::{CpuConstraints, ProcessKey, RecordingAnalysis, SafeText, Stopwatch};
 
@@ -81,8 +81,7 @@ impl Recording {
     /// Returns a sentence for each specified provider without any recorded event.
     pub fn notes_on_providers<'a>(&self, specified: impl Iterator<Item = &'a str>) -> Vec<String> {
         let Some(providers) = &self.providers else { return Vec::new() };
-        let silent = specified.filter(|name| !providers.iter().any(|recorded| recorded.eq_ignore_ascii_case(name)));
-        silent.map(unrecorded_provider_note).collect()
+        without_events(specified, providers).map(unrecorded_provider_note).collect()
     }
 
     /// Returns whether a file was written without any event or CPU sample.

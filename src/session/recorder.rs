@@ -4,6 +4,7 @@ mod disk_space;
 mod driver;
 mod joined_file;
 mod recorded_names;
+mod silent_providers;
 
 use std::fs::File;
 use std::sync::Arc;

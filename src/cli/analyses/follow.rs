@@ -20,7 +20,7 @@ use crate::cli::host::Host;
 use crate::cli::stdout::StdoutWriter;
 use crate::cli::target::{connect_running, display_name, exchange_error, start_error};
 use crate::cli::{interrupt, print};
-use crate::clr::silent_provider_hint;
+use crate::clr::{silent_provider_hint, without_events};
 use crate::model::{Bytes, Counted, Nanoseconds, safe};
 use crate::net::interrupts::Interrupts;
 use crate::session::{Follower, Unfinished};
@@ -154,7 +154,7 @@ async fn print_new(follower: &mut Follower, output: &mut Output<'_>) -> anyhow::
             () = &mut silence, if awaits_providers => {
                 awaits_providers = false;
                 let seen = follower.live().throughput().providers();
-                let silent = output.providers.iter().filter(|name| !seen.iter().any(|provider| provider.eq_ignore_ascii_case(name)));
+                let silent = without_events(output.providers.iter().copied(), &seen);
                 silent.filter_map(|name| silent_provider_hint(name, PROVIDER_SILENCE)).for_each(print::message);
             }
         }

@@ -70,7 +70,7 @@ async fn targets_are_found_by_pid_or_name() {
     for (text, words) in [
         ("2", "there is no process 2"),
         ("3", "process 3 is not a .NET process"),
-        ("nobody", "there is no .NET process named 'nobody'"),
+        ("other", "there is no .NET process named 'other'"),
         ("shop1,connect", "there is no .NET process named 'shop1,connect'"),
     ] {
         let error = directory.resolve(text, TIMEOUT).await.unwrap_err().to_string();

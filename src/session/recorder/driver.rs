@@ -13,7 +13,6 @@ use tokio::time::{Instant, Interval, sleep};
 use super::joined_file::{JoinedFile, NotJoined};
 use super::recorded_names::{IF_ABANDONED, read_names};
 use super::{StopRequest, disk_space};
-use crate::clr::silent_provider_hint;
 use crate::model::{Bytes, Conditions, Outcome, Phase, Rate, Recording, SafeText, StoppedBy};
 use crate::net::client::Client;
 use crate::net::{ExchangeError, log};
@@ -27,9 +26,6 @@ use crate::session::pump::{FirstError, Pumped};
 use crate::session::threads::Threads;
 use crate::session::trace_session::TraceSession;
 use crate::session::{Cut, OutputError, OutputFile, Plan, Unfinished};
-
-/// A specified provider whose name may be wrong is noted if it has sent no event for this time.
-const PROVIDER_SILENCE: Duration = Duration::from_secs(5);
 
 /// State of a recording that is being stopped.
 #[derive(Debug, Clone, Copy)]
@@ -199,20 +195,6 @@ impl Driver {
                 }
             }
         }
-    }
-
-    /// Adds a note, once, on each specified provider that has sent no event so far and whose name may be wrong.
-    fn note_silent_providers(&mut self) {
-        if self.plan.specified_providers.is_empty() || self.begun.elapsed() < PROVIDER_SILENCE {
-            return;
-        }
-        let Some(seen) = self.progress.providers.take() else {
-            self.progress.providers_requested.store(true, Ordering::Relaxed);
-            return;
-        };
-        let specified = std::mem::take(&mut self.plan.specified_providers);
-        let silent = specified.iter().filter(|name| !seen.iter().any(|provider| provider.eq_ignore_ascii_case(name)));
-        self.recording.notes.extend(silent.filter_map(|name| silent_provider_hint(name, PROVIDER_SILENCE)));
     }
 
     /// Waits until the stop can be sent; the recording goes on.
