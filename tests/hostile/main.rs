@@ -241,10 +241,22 @@ fn endless_stream_is_cut_off() {
 
 /// Memory and files are limited, whatever is in the stream.
 #[test]
-fn streams_with_unbounded_state_use_little_memory() {
+fn long_block_uses_little_memory() {
     run_commands(Fault::LongBlock, &[(TRACE, 1, CUT), (COUNTERS, 1, CUT), (&["stacks"], 1, BUDGET), (HEAP, 1, BUDGET), (FOLLOW, 1, CUT)]);
+}
+
+#[test]
+fn endless_threads_use_little_memory() {
     run_commands(Fault::Threads, &[(TRACE, 1, CUT), (COUNTERS, 1, CUT), (&["stacks"], 1, CUT)]);
+}
+
+#[test]
+fn distant_timestamps_use_little_memory() {
     run_commands(Fault::Timestamps, &[(TRACE, 1, CUT), (FLIGHT, 1, CUT), (COUNTERS, 1, CUT), (FOLLOW, 1, CUT)]);
+}
+
+#[test]
+fn long_names_use_little_memory() {
     // The rest of the stream may not arrive in time.
     run_commands(Fault::LongNames, &[(TRACE, 1, CUT), (EVENTS, 1, CUT), (FOLLOW, 1, ""), (FOLLOW_JSON, 1, ""), (FOLLOW_REQUESTS, 1, "")]);
 }
