@@ -182,6 +182,18 @@ fn without_suffix(name: &str) -> &str {
     name.rsplit_once(" (").filter(|(_, note)| is_suffix(note)).map_or(name, |(name, _)| name)
 }
 
+/// Restores the name of a compiler-generated type, in which dotnet-gcdump replaces `<>` by `[]`: `[]c__DisplayClass1_0`. (Seen in its files.)
+fn with_angle_brackets(name: &str) -> String {
+    let mut parts = name.split("[]");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        // No letter follows the brackets of an array.
+        out += if part.starts_with(|next: char| next.is_ascii_alphabetic()) { "<>" } else { "[]" };
+        out += part;
+    }
+    out
+}
+
 impl<'a> Parts<'a> {
     fn read(reader: &mut Reader<'a>) -> Result<Self, DumpError> {
         match begin(reader)?.filter(|(name, ..)| name == "Graphs.MemoryGraph") {
@@ -197,7 +209,7 @@ impl<'a> Parts<'a> {
             return Err(DumpError::Damaged("it has more types than a program can have"));
         }
         for _ in 0..all {
-            let name = without_suffix(&text(reader)?.unwrap_or_default()).to_owned();
+            let name = with_angle_brackets(without_suffix(&text(reader)?.unwrap_or_default()));
             let size = reader.i32()?;
             let module = module_name(&text(reader)?.unwrap_or_default()).to_owned();
             let number = *known.entry((name.clone(), module.clone())).or_insert(named.len() as u32);

@@ -97,6 +97,21 @@ fn describe_paths(of: &RetainedType) -> Vec<String> {
 }
 
 #[test]
+fn names_of_generated_types_are_restored() {
+    for (stored, expected) in [
+        ("Shop+[]c__DisplayClass1_0", "Shop+<>c__DisplayClass1_0"),
+        ("[]c__DisplayClass5_0<Shop.Item[],Shop.Cart>[]", "<>c__DisplayClass5_0<Shop.Item[],Shop.Cart>[]"),
+        ("Shop+[]c+<<Load>b__0_0>d", "Shop+<>c+<<Load>b__0_0>d"),
+        ("[]f__AnonymousType0<System.Byte[][]>", "<>f__AnonymousType0<System.Byte[][]>"),
+        ("Shop.Item[][]", "Shop.Item[][]"),
+        ("Shop.Item[,]", "Shop.Item[,]"),
+        ("", ""),
+    ] {
+        assert_eq!(with_angle_brackets(stored), expected);
+    }
+}
+
+#[test]
 fn perfview_file_is_read() {
     let dump = HeapDump::read(&file(10, 0, &TYPES, &NODES, 1.0)).unwrap();
     let heap = &dump.heap;
