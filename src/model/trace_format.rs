@@ -9,7 +9,7 @@ listed! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceFormat {
     /// Perfetto's trace format: everything.
-    Perfetto => ["perfetto", "perfetto-trace", "for ui.perfetto.dev: threads, samples, locks, GC, requests"],
+    Perfetto => ["perfetto", "perfetto-trace", "for ui.perfetto.dev: samples, locks, GC, requests, own events"],
     /// The JSON of speedscope: samples, one profile per thread.
     Speedscope => ["speedscope", "speedscope.json", "for speedscope.app: samples by thread"],
     /// The JSON of Chrome's tracing: everything.

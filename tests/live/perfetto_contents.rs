@@ -138,3 +138,26 @@ fn counters_and_meters_have_published_values() {
         assert!(values("level").contains(&17.0) && values("level").ends_with(&[23.0]), "{runtime}: {:?}", values("level"));
     });
 }
+
+#[test]
+fn events_of_the_program_are_on_its_threads() {
+    let Some(engine) = Engine::newest() else { return };
+    let place = folder();
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let file = place.path().join(format!("{}.nettrace", runtime.version));
+        let recording = trace::start(&program, &file, &["--provider", "DnTop-Known"]);
+        program.carry_out("flood 5");
+        recording.interrupt();
+        let trace = export(&file, &[]);
+        engine.assert_no_errors(&trace, "");
+        assert_contents(&engine, &trace, &file);
+        let rows = engine.query(
+            &trace,
+            "select s.name, extract_arg(s.arg_set_id, 'debug.provider') as provider, length(extract_arg(s.arg_set_id, 'debug.text')) as length
+             from slice s join thread_track t on s.track_id = t.id where s.category = 'event'",
+        );
+        let expected = serde_json::json!({ "name": "Item", "provider": "DnTop-Known", "length": 1000 });
+        assert_eq!(rows, vec![expected; 5], "{runtime}");
+    });
+}

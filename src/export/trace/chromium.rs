@@ -59,9 +59,10 @@ impl<W: Write> Chromium<W> {
         write!(self.out, ",\"{name}\":{sign}{}.{:03}", ns / 1000, ns % 1000)
     }
 
-    fn arguments(&mut self, arguments: &[(&'static str, ArgumentValue<'_>)]) -> io::Result<()> {
+    fn arguments(&mut self, arguments: &[(&str, ArgumentValue<'_>)], fields: &[(&str, &str)]) -> io::Result<()> {
         self.out.write_all(b",\"args\":{")?;
-        for (index, (name, argument)) in arguments.iter().enumerate() {
+        let fields = fields.iter().map(|(name, value)| (*name, ArgumentValue::Text(value)));
+        for (index, (name, argument)) in arguments.iter().copied().chain(fields).enumerate() {
             self.out.write_all(if index == 0 { b"" } else { b"," })?;
             write_string(&mut self.out, name)?;
             self.out.write_all(b":")?;
@@ -141,7 +142,7 @@ impl<W: Write> Writer for Chromium<W> {
     }
 
     fn event(&mut self, event: &TrackEvent<'_>, _stacks: &Stacks) -> io::Result<()> {
-        let TrackEvent { thread, track, category, name, start, end, arguments, .. } = *event;
+        let TrackEvent { thread, track, category, name, start, end, arguments, fields, .. } = *event;
         match end {
             Some(end) if track == Track::Thread => {
                 // Asynchronous: the thread's calls do not nest with it, since samples show their start and end only approximately.
@@ -151,7 +152,7 @@ impl<W: Write> Writer for Chromium<W> {
                     self.begin(phase, name, pid, tid)?;
                     write!(self.out, ",\"cat\":\"{category}\",\"id\":{}", self.slices)?;
                     self.time("ts", at)?;
-                    self.arguments(arguments)?;
+                    self.arguments(arguments, &[])?;
                 }
                 Ok(())
             }
@@ -164,7 +165,7 @@ impl<W: Write> Writer for Chromium<W> {
                     Some(end) => self.time("dur", end.saturating_sub(start))?,
                     None => self.out.write_all(b",\"s\":\"t\"")?,
                 }
-                self.arguments(arguments)
+                self.arguments(arguments, fields)
             }
         }
     }
@@ -181,7 +182,7 @@ impl<W: Write> Writer for Chromium<W> {
         };
         self.begin('C', &name, pid, 0)?;
         self.time("ts", at)?;
-        self.arguments(&[("value", ArgumentValue::Number(value))])
+        self.arguments(&[("value", ArgumentValue::Number(value))], &[])
     }
 
     fn stacks_cleared(&mut self, stacks: &Stacks) -> io::Result<()> {

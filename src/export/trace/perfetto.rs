@@ -158,19 +158,21 @@ impl<W: Write> Writer for Perfetto<W> {
         let (name, category) = (state.name(Kind::Event, shown.name), state.label(Kind::Category, shown.category));
         labels.clear();
         labels.extend(shown.arguments.iter().map(|(name, _)| state.label(Kind::Annotation, name)));
+        labels.extend(shown.fields.iter().map(|(name, _)| state.name(Kind::Annotation, name)));
         let stack = state.stack(shown.node, false, stacks, path);
         packets.track_event(shown.start, |message| {
             message.uint(event::TYPE, if shown.end.is_some() { event::SLICE_BEGIN } else { event::INSTANT });
             message.uint(event::TRACK_UUID, uuid);
             message.uint(event::NAME_IID, name);
             message.uint(event::CATEGORY_IIDS, category);
-            for (label, (_, argument)) in labels.iter().zip(shown.arguments) {
+            let fields = shown.fields.iter().map(|(_, value)| ArgumentValue::Text(value));
+            for (label, argument) in labels.iter().zip(shown.arguments.iter().map(|(_, argument)| *argument).chain(fields)) {
                 message.message(event::DEBUG_ANNOTATIONS, |annotation| {
                     annotation.uint(event::ANNOTATION_NAME_IID, *label);
                     match argument {
-                        ArgumentValue::Count(value) => annotation.uint(event::UINT_VALUE, *value),
-                        ArgumentValue::Number(value) => annotation.double(event::DOUBLE_VALUE, *value),
-                        ArgumentValue::Flag(value) => annotation.uint(event::BOOL_VALUE, u64::from(*value)),
+                        ArgumentValue::Count(value) => annotation.uint(event::UINT_VALUE, value),
+                        ArgumentValue::Number(value) => annotation.double(event::DOUBLE_VALUE, value),
+                        ArgumentValue::Flag(value) => annotation.uint(event::BOOL_VALUE, u64::from(value)),
                         ArgumentValue::Text(value) => annotation.text(event::STRING_VALUE, truncated(value)),
                     }
                 });

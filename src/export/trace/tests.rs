@@ -223,6 +223,25 @@ fn events_of_net_core_3_are_exported() {
     assert_eq!(tasks, [5, 6]);
 }
 
+#[test]
+fn events_of_the_program_are_shown_as_recorded() {
+    let provider = "MyCompany-Orders";
+    let shipped = described(provider, 7, "Shipped", &[("order", FieldType::Int32), ("\"by\"", FieldType::String)]);
+    let mut payload = 42_u32.to_le_bytes().to_vec();
+    payload.put_utf16z("Ada");
+    let ignored = [kind("Microsoft-Windows-DotNETRuntimeRundown", 150, 0), kind("Microsoft-Windows-DotNETRuntime", 35, 0)];
+    let [rundown, triggered] = ignored.map(|ignored| (3, ignored, vec![0; 8]));
+    let bytes = stream(&[(1, shipped, payload), (2, described(provider, 8, "", &[]), vec![]), rundown, triggered]);
+    let shown: Vec<_> = chromium(&bytes, "cat", "event").iter().map(|event| (event["name"].clone(), event["args"].clone())).collect();
+    assert_eq!(
+        shown,
+        [
+            ("Shipped".into(), serde_json::json!({ "provider": provider, "order": "42", "\"by\"": "Ada" })),
+            ("Event 8".into(), serde_json::json!({ "provider": provider })),
+        ]
+    );
+}
+
 /// Every process numbers its tasks from 1.
 #[test]
 fn task_flows_do_not_connect_processes() {

@@ -4,12 +4,12 @@ use std::io;
 
 use foldhash::HashMap;
 
-use crate::analysis::{CounterKind, CounterReader, LEVELS, Rounds, Symbols};
-use crate::clr::EventKind;
+use crate::analysis::{CounterKind, CounterReader, Described, LEVELS, Rounds, Symbols};
 use crate::clr::payload::{
     Adjustment, AdjustmentReason, AllocationSampled, AllocationTick, AssemblyLoad, ContextSwitch, ExceptionThrown, Fields, HeapStats,
     Payload, SampleType, Workers,
 };
+use crate::clr::{EventKind, known_provider};
 use crate::model::Counted;
 use crate::nettrace::{ByMetadata, Event, Loss, Metadata, SequencePoint, Sink, Thread, ThreadId, TraceHeader, Value};
 use crate::wire::Utf16;
@@ -23,6 +23,8 @@ use super::writer::{Allocation, ArgumentValue, Counter, LivePackets, Sample, Tra
 const MAX_TEXT: usize = 1000;
 /// Maximum length of a log message in the name of its event, in characters.
 const MAX_MESSAGE: usize = 200;
+/// Maximum number of fields of an event that is shown as it was recorded.
+const MAX_FIELDS: usize = 16;
 /// Maximum number of threads whose sampler round, or end of event loss, is remembered.
 const MAX_THREADS: usize = 65_536;
 
@@ -31,6 +33,8 @@ pub(super) struct Walk<'w> {
     output: Output<'w>,
     header: TraceHeader,
     kinds: ByMetadata<EventKind>,
+    /// Names of the events that are shown as they were recorded.
+    own_names: ByMetadata<Option<String>>,
     open_slices: OpenSlices,
     counters: CounterReader,
     rounds: Rounds,
@@ -47,6 +51,14 @@ pub(super) struct Walk<'w> {
     /// Whether samples of the runtime are left out.
     without_samples: bool,
     texts: [String; 2],
+    described: Described,
+}
+
+/// Returns the name of an event that is shown as it was recorded: one that is not interpreted, of a provider that is not .NET's.
+fn own_name(metadata: &Metadata) -> Option<String> {
+    let provider = &metadata.provider;
+    let is_own = EventKind::of(metadata) == EventKind::Other && known_provider(provider).is_none() && !EventKind::only_describes(provider);
+    is_own.then(|| if metadata.name.is_empty() { format!("Event {}", metadata.event_id) } else { metadata.name.clone() })
 }
 
 impl<'w> Walk<'w> {
@@ -55,6 +67,7 @@ impl<'w> Walk<'w> {
             output,
             header: TraceHeader::default(),
             kinds: ByMetadata::default(),
+            own_names: ByMetadata::default(),
             open_slices: OpenSlices::default(),
             counters: CounterReader::default(),
             rounds: Rounds::default(),
@@ -66,6 +79,7 @@ impl<'w> Walk<'w> {
             with_tasks,
             without_samples,
             texts: Default::default(),
+            described: Described::default(),
         }
     }
 
@@ -222,6 +236,18 @@ impl<'w> Walk<'w> {
         self.texts = [text, logger];
     }
 
+    /// Adds an event as it was recorded.
+    fn own_event(&mut self, event: &Event<'_>, at: i64) {
+        let Some(Some(name)) = self.own_names.get(event.metadata) else { return };
+        self.described.read(event, self.header.pointer_size);
+        let mut fields = [("", ""); MAX_FIELDS];
+        let count = fields.iter_mut().zip(self.described.fields()).map(|(place, field)| *place = field).count();
+        let arguments = [("provider", ArgumentValue::Text(&event.metadata.provider))];
+        let node = self.output.stacks.add(event);
+        let shown = TrackEvent::instant(event, at, "event", name, &arguments);
+        self.output.event(TrackEvent { node, fields: &fields[..count], ..shown });
+    }
+
     /// Returns `None` if the payload is malformed.
     fn convert(&mut self, kind: EventKind, event: &Event<'_>, at: i64) -> Option<()> {
         use EventKind as Kind;
@@ -323,6 +349,7 @@ impl Sink for Walk<'_> {
 
     fn metadata(&mut self, metadata: &Metadata) {
         self.kinds.push(EventKind::of(metadata));
+        self.own_names.push(own_name(metadata));
     }
 
     fn needs_order(&self, metadata: &Metadata) -> bool {
@@ -347,6 +374,7 @@ impl Sink for Walk<'_> {
                 // A malformed payload is ignored.
                 let _ = self.convert(kind, event, self.at(event.timestamp()));
             }
+            EventKind::Other => self.own_event(event, self.at(event.timestamp())),
             _ => return,
         }
         self.make_room();

@@ -129,6 +129,8 @@ pub(super) struct TrackEvent<'a> {
     /// Flow ids: events that share one are connected; 0 for none.
     pub(super) flows: [u64; 2],
     pub(super) arguments: &'a [(&'static str, ArgumentValue<'a>)],
+    /// Fields of an event that is shown as it was recorded, by their names in the stream.
+    pub(super) fields: &'a [(&'a str, &'a str)],
 }
 
 impl<'a> TrackEvent<'a> {
@@ -141,7 +143,7 @@ impl<'a> TrackEvent<'a> {
         arguments: &'a [(&'static str, ArgumentValue<'a>)],
     ) -> Self {
         let (thread, flows) = (event.thread(), [flow_of(event.activity_id()), 0]);
-        Self { thread, track: Track::Thread, category, name, start: at, end: None, node: 0, flows, arguments }
+        Self { thread, track: Track::Thread, category, name, start: at, end: None, node: 0, flows, arguments, fields: &[] }
     }
 
     /// Creates a slice on a thread.
@@ -153,7 +155,7 @@ impl<'a> TrackEvent<'a> {
         end: i64,
         arguments: &'a [(&'static str, ArgumentValue<'a>)],
     ) -> Self {
-        Self { thread, track: Track::Thread, category, name, start, end: Some(end), node: 0, flows: [0; 2], arguments }
+        Self { thread, track: Track::Thread, category, name, start, end: Some(end), node: 0, flows: [0; 2], arguments, fields: &[] }
     }
 }
 
