@@ -110,7 +110,7 @@ fn concurrent_recordings_have_separate_configurations() {
         let mut program = runtime.program("known").start();
         let running = traced.serve(&[&program.pid().to_string()]);
         let config = |text: &str| configuration(65_536, text);
-        let (first, with) = traced.record("exceptions", &config("clr-events=exception"));
+        let (first, with) = traced.record("exceptions", &config("clr-events=exception provider=DnTop-Known"));
         let (second, without) = traced.record("collections", &config("clr-events=gc"));
         began(&running, 2);
         let state = traced.dn_top(&["perfetto"]).run().stdout;
@@ -118,14 +118,15 @@ fn concurrent_recordings_have_separate_configurations() {
         assert!(state.contains("lost data: the service reports it only to the consumer that started a session"), "{state}");
         program.carry_out("throw 4");
         program.carry_out("collect 2 2");
+        program.carry_out("flood 3");
         for recording in [first, second] {
             send(recording.id(), Signal::INT);
             ended(recording);
         }
         let count =
             |file: &Path, category: &str| traced.number(file, &format!("select count(*) n from slice where category = '{category}'"));
-        assert_eq!([count(&with, "exception"), count(&with, "gc")], [4.0, 0.0]);
-        assert_eq!(count(&without, "exception"), 0.0);
+        assert_eq!(["exception", "event", "gc"].map(|category| count(&with, category)), [4.0, 3.0, 0.0]);
+        assert_eq!(["exception", "event"].map(|category| count(&without, category)), [0.0, 0.0]);
         assert!(count(&without, "gc") >= 2.0);
         [with, without].iter().for_each(|file| traced.assert_no_errors(file));
     });
