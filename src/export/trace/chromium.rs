@@ -2,7 +2,6 @@
 //!
 //! Source: the document "Trace Event Format". Times are microseconds since the start of the session.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use foldhash::HashMap;
@@ -10,7 +9,7 @@ use foldhash::HashMap;
 use crate::nettrace::ThreadId;
 
 use super::json::write_string;
-use super::spans::{Edge, Spans};
+use super::spans::{Calls, Edge};
 use super::stacks::Stacks;
 use super::writer::{ArgumentValue, Counter, Sample, Subject, Track, TrackEvent, Writer};
 
@@ -22,7 +21,7 @@ pub(super) struct Chromium<W> {
     out: W,
     subject: Subject,
     is_first: bool,
-    threads: BTreeMap<ThreadId, Spans>,
+    calls: Calls,
     tracks: HashMap<(u64, String), u64>,
     /// Number of slices on threads.
     slices: u64,
@@ -32,7 +31,7 @@ impl<W: Write> Chromium<W> {
     pub(super) fn new(mut out: W, subject: Subject) -> io::Result<Self> {
         out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
         let pid = subject.header.process_id;
-        let mut chromium = Self { out, subject, is_first: true, threads: BTreeMap::new(), tracks: HashMap::default(), slices: 0 };
+        let mut chromium = Self { out, subject, is_first: true, calls: Calls::default(), tracks: HashMap::default(), slices: 0 };
         // The trace processor rejects files with an empty name, and files without events.
         let name = Some(chromium.subject.command_line.clone()).filter(|name| !name.is_empty());
         let name = name.unwrap_or_else(|| format!("process {pid}"));
@@ -114,10 +113,7 @@ impl<W: Write> Chromium<W> {
 
     /// Ends the open calls of all threads.
     fn end_calls(&mut self, stacks: &Stacks) -> io::Result<()> {
-        for (thread, mut spans) in std::mem::take(&mut self.threads) {
-            spans.end(|at, edge| self.edge(thread, at, edge, stacks))?;
-        }
-        Ok(())
+        std::mem::take(&mut self.calls).end(|thread, at, edge| self.edge(thread, at, edge, stacks))
     }
 }
 
@@ -131,14 +127,10 @@ impl<W: Write> Writer for Chromium<W> {
     }
 
     fn sample(&mut self, sample: &Sample, stacks: &Stacks) -> io::Result<()> {
-        let Sample { thread, at, duration, node, .. } = *sample;
-        if self.threads.get_mut(&thread).is_some_and(|spans| spans.extend(at, duration, node)) {
-            return Ok(());
-        }
-        let mut spans = self.threads.remove(&thread).unwrap_or_default();
-        let result = spans.sample(at, duration, node, stacks, |at, edge| self.edge(thread, at, edge, stacks));
-        self.threads.insert(thread, spans);
-        result
+        let mut calls = std::mem::take(&mut self.calls);
+        let written = calls.sample(sample, stacks, |thread, at, edge| self.edge(thread, at, edge, stacks));
+        self.calls = calls;
+        written
     }
 
     fn event(&mut self, event: &TrackEvent<'_>, _stacks: &Stacks) -> io::Result<()> {

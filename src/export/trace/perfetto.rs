@@ -9,7 +9,6 @@ mod packets;
 mod state;
 mod tracks;
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use crate::nettrace::ThreadId;
@@ -21,7 +20,7 @@ use self::allocations::Allocations;
 use self::packets::Packets;
 use self::state::{Kind, truncated};
 use self::tracks::Tracks;
-use super::spans::{Edge, Spans};
+use super::spans::{Calls, Edge};
 use super::stacks::{FrameId, Stacks};
 use super::writer::{Allocation, ArgumentValue, Counter, LivePackets, Sample, Subject, TrackEvent, Writer};
 
@@ -33,8 +32,8 @@ pub(super) struct Perfetto<W> {
     out: W,
     packets: Packets,
     tracks: Tracks,
-    /// The open calls of each thread, if samples are also written as slices.
-    calls: Option<BTreeMap<ThreadId, Spans>>,
+    /// The open calls, if samples are also written as slices.
+    calls: Option<Calls>,
     allocations: Allocations,
     path: Vec<FrameId>,
     /// Ids of the names of an event's arguments; kept to reuse its memory.
@@ -52,7 +51,7 @@ impl<W: Write> Perfetto<W> {
         }
         let mut tracks = Tracks::new(subject);
         tracks.process(0, &mut packets);
-        let calls = with_calls.then(BTreeMap::new);
+        let calls = with_calls.then(Calls::default);
         let mut perfetto = Self {
             out,
             packets,
@@ -68,7 +67,7 @@ impl<W: Write> Perfetto<W> {
     }
 
     /// Writes the begin or end of a call, on a track below that of the thread: other slices of the thread do not nest with calls.
-    fn edge(&mut self, thread: ThreadId, at: i64, edge: Edge, stacks: &Stacks) {
+    fn edge(&mut self, thread: ThreadId, at: i64, edge: Edge, stacks: &Stacks) -> io::Result<()> {
         let uuid = self.tracks.calls(thread, &mut self.packets);
         let name = match edge {
             Edge::Begin(frame) => Some(self.packets.state.name(Kind::Event, &stacks.name(frame))),
@@ -81,22 +80,15 @@ impl<W: Write> Perfetto<W> {
                 message.uint(event::NAME_IID, name);
             }
         });
-    }
-
-    fn end_calls(&mut self, stacks: &Stacks) {
-        for (thread, mut spans) in self.calls.as_mut().map(std::mem::take).unwrap_or_default() {
-            // Nothing in here can fail.
-            let _ = spans.end(|at, edge| {
-                self.edge(thread, at, edge, stacks);
-                Ok(())
-            });
-        }
+        Ok(())
     }
 
     /// Writes pending allocations and ends all calls, before the stacks that they reference are reset.
-    fn end_references(&mut self, stacks: &Stacks) {
-        self.end_calls(stacks);
+    fn end_references(&mut self, stacks: &Stacks) -> io::Result<()> {
+        let calls = self.calls.as_mut().map(std::mem::take).unwrap_or_default();
+        calls.end(|thread, at, edge| self.edge(thread, at, edge, stacks))?;
         self.allocations.write(&self.tracks, &mut self.packets, stacks, &mut self.path);
+        Ok(())
     }
 
     /// Writes the packets so far. Those for a tracing service are taken instead.
@@ -135,18 +127,9 @@ impl<W: Write> Writer for Perfetto<W> {
                 message.uint(sample::CPU_MODE, sample::USER);
             });
         });
-        if let Some(calls) = &mut self.calls {
-            let Sample { thread, at, duration, node, .. } = *sampled;
-            if !calls.get_mut(&thread).is_some_and(|spans| spans.extend(at, duration, node)) {
-                let mut spans = calls.remove(&thread).unwrap_or_default();
-                spans.sample(at, duration, node, stacks, |at, edge| {
-                    self.edge(thread, at, edge, stacks);
-                    Ok(())
-                })?;
-                if let Some(calls) = &mut self.calls {
-                    calls.insert(thread, spans);
-                }
-            }
+        if let Some(mut calls) = self.calls.take() {
+            calls.sample(sampled, stacks, |thread, at, edge| self.edge(thread, at, edge, stacks))?;
+            self.calls = Some(calls);
         }
         self.flush_if_full(stacks)
     }
@@ -214,7 +197,7 @@ impl<W: Write> Writer for Perfetto<W> {
     }
 
     fn stacks_cleared(&mut self, stacks: &Stacks) -> io::Result<()> {
-        self.end_references(stacks);
+        self.end_references(stacks)?;
         self.allocations = Allocations::default();
         self.packets.begin();
         Ok(())
@@ -230,7 +213,7 @@ impl<W: Write> Writer for Perfetto<W> {
     }
 
     fn finish(&mut self, end: i64, stacks: &Stacks) -> io::Result<()> {
-        self.end_references(stacks);
+        self.end_references(stacks)?;
         self.write_late_names(end, stacks);
         self.write_out()?;
         self.out.flush()

@@ -1,12 +1,39 @@
 //! Samples of a thread as nested calls: a frame that stays on the stack from one sample to the next is one call.
 
+use std::collections::BTreeMap;
 use std::io;
 
+use crate::nettrace::ThreadId;
+
 use super::stacks::{FrameId, NodeId, Stacks};
+use super::writer::Sample;
+
+/// The open calls of all threads, in an order that does not depend on a hash seed.
+#[derive(Debug, Default)]
+pub(super) struct Calls(BTreeMap<ThreadId, Spans>);
+
+impl Calls {
+    /// Adds the next sample of a thread, and reports the calls that ended and began, each with its thread and time.
+    pub(super) fn sample(
+        &mut self,
+        sample: &Sample,
+        stacks: &Stacks,
+        mut edge: impl FnMut(ThreadId, i64, Edge) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let Sample { thread, at, duration, node, .. } = *sample;
+        let spans = self.0.entry(thread).or_default();
+        if spans.extend(at, duration, node) { Ok(()) } else { spans.sample(at, duration, node, stacks, |at, call| edge(thread, at, call)) }
+    }
+
+    /// Ends all calls, and reports them.
+    pub(super) fn end(self, mut edge: impl FnMut(ThreadId, i64, Edge) -> io::Result<()>) -> io::Result<()> {
+        self.0.into_iter().try_for_each(|(thread, mut spans)| spans.end(|at, call| edge(thread, at, call)))
+    }
+}
 
 /// The open calls of a thread.
 #[derive(Debug, Default)]
-pub(super) struct Spans {
+struct Spans {
     open: Vec<FrameId>,
     /// Node of the innermost open call.
     node: NodeId,
@@ -24,7 +51,7 @@ pub(super) enum Edge {
 
 impl Spans {
     /// Extends the open calls by the next sample if that begins and ends no call: most threads wait most of the time. Returns whether it does so.
-    pub(super) fn extend(&mut self, at: i64, duration: i64, node: NodeId) -> bool {
+    fn extend(&mut self, at: i64, duration: i64, node: NodeId) -> bool {
         let goes_on = node == self.node && !self.ends_before(at.saturating_sub(duration), duration);
         if goes_on {
             self.until = self.until.max(at);
@@ -40,7 +67,7 @@ impl Spans {
 
     /// Adds the next sample, which represents the time before it, and reports the calls that ended and began: ends first, innermost first. If
     /// samples overlap in time, the first one counts.
-    pub(super) fn sample(
+    fn sample(
         &mut self,
         at: i64,
         duration: i64,
@@ -68,7 +95,7 @@ impl Spans {
     }
 
     /// Ends all calls.
-    pub(super) fn end(&mut self, mut edge: impl FnMut(i64, Edge) -> io::Result<()>) -> io::Result<()> {
+    fn end(&mut self, mut edge: impl FnMut(i64, Edge) -> io::Result<()>) -> io::Result<()> {
         let until = self.until;
         self.node = 0;
         self.open.drain(..).rev().try_for_each(|frame| edge(until, Edge::End(frame)))

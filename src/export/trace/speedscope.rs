@@ -11,7 +11,7 @@ use foldhash::HashMap;
 use crate::nettrace::ThreadId;
 
 use super::json::write_string;
-use super::spans::{Edge, Spans};
+use super::spans::{Calls, Edge};
 use super::stacks::{FrameId, Stacks};
 use super::writer::{Sample, Subject, Writer};
 
@@ -35,6 +35,7 @@ pub(super) struct Speedscope<'w, W> {
     out: W,
     scratch: Box<dyn Scratch + 'w>,
     subject: Subject,
+    calls: Calls,
     threads: HashMap<ThreadId, Thread>,
     /// Name and module of frames, by id in the output.
     frames: Vec<Rc<(String, String)>>,
@@ -47,12 +48,24 @@ pub(super) struct Speedscope<'w, W> {
 #[derive(Debug, Default)]
 struct Thread {
     name: String,
-    spans: Spans,
     buffer: Vec<u8>,
     /// Offsets and lengths of the chunks in the scratch file.
     chunks: Vec<(u64, usize)>,
     first: Option<i64>,
     last: i64,
+}
+
+impl Thread {
+    fn flush_buffer(&mut self, scratch: &mut dyn Scratch) -> io::Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let at = scratch.seek(SeekFrom::End(0))?;
+        scratch.write_all(&self.buffer)?;
+        self.chunks.push((at, self.buffer.len()));
+        self.buffer.clear();
+        Ok(())
+    }
 }
 
 impl<'w, W: Write> Speedscope<'w, W> {
@@ -61,6 +74,7 @@ impl<'w, W: Write> Speedscope<'w, W> {
             out,
             scratch,
             subject,
+            calls: Calls::default(),
             threads: HashMap::default(),
             frames: Vec::new(),
             frame_ids: HashMap::default(),
@@ -70,27 +84,17 @@ impl<'w, W: Write> Speedscope<'w, W> {
     }
 
     /// Adds the begin or end of a call to the buffer of a thread.
-    fn edge(&mut self, thread: &mut Thread, at: i64, edge: Edge, stacks: &Stacks) -> io::Result<()> {
+    fn edge(&mut self, thread: ThreadId, at: i64, edge: Edge, stacks: &Stacks) -> io::Result<()> {
         let frame = match edge {
             Edge::Begin(frame) => self.frame(frame, stacks),
             Edge::End(frame) => self.frame(frame, stacks) | END_FLAG,
         };
+        let thread = self.threads.entry(thread).or_default();
         thread.buffer.extend_from_slice(&at.to_le_bytes());
         thread.buffer.extend_from_slice(&frame.to_le_bytes());
         thread.first.get_or_insert(at);
         thread.last = at;
-        if thread.buffer.len() >= BUFFER_BYTES { self.flush_buffer(thread) } else { Ok(()) }
-    }
-
-    fn flush_buffer(&mut self, thread: &mut Thread) -> io::Result<()> {
-        if thread.buffer.is_empty() {
-            return Ok(());
-        }
-        let at = self.scratch.seek(SeekFrom::End(0))?;
-        self.scratch.write_all(&thread.buffer)?;
-        thread.chunks.push((at, thread.buffer.len()));
-        thread.buffer.clear();
-        Ok(())
+        if thread.buffer.len() >= BUFFER_BYTES { thread.flush_buffer(&mut *self.scratch) } else { Ok(()) }
     }
 
     fn frame(&mut self, frame: FrameId, stacks: &Stacks) -> u32 {
@@ -114,12 +118,10 @@ impl<'w, W: Write> Speedscope<'w, W> {
     }
 
     fn end_calls(&mut self, stacks: &Stacks) -> io::Result<()> {
-        for (id, mut thread) in std::mem::take(&mut self.threads) {
-            let mut spans = std::mem::take(&mut thread.spans);
-            spans.end(|at, edge| self.edge(&mut thread, at, edge, stacks))?;
-            self.flush_buffer(&mut thread)?;
+        std::mem::take(&mut self.calls).end(|thread, at, edge| self.edge(thread, at, edge, stacks))?;
+        for thread in self.threads.values_mut() {
+            thread.flush_buffer(&mut *self.scratch)?;
             thread.buffer = Vec::new();
-            self.threads.insert(id, thread);
         }
         self.output_ids.clear();
         Ok(())
@@ -156,16 +158,10 @@ impl<W: Write> Writer for Speedscope<'_, W> {
     }
 
     fn sample(&mut self, sample: &Sample, stacks: &Stacks) -> io::Result<()> {
-        let Sample { thread: id, at, duration, node, .. } = *sample;
-        if self.threads.get_mut(&id).is_some_and(|thread| thread.spans.extend(at, duration, node)) {
-            return Ok(());
-        }
-        let mut thread = self.threads.remove(&id).unwrap_or_default();
-        let mut spans = std::mem::take(&mut thread.spans);
-        spans.sample(at, duration, node, stacks, |at, edge| self.edge(&mut thread, at, edge, stacks))?;
-        thread.spans = spans;
-        self.threads.insert(id, thread);
-        Ok(())
+        let mut calls = std::mem::take(&mut self.calls);
+        let written = calls.sample(sample, stacks, |thread, at, edge| self.edge(thread, at, edge, stacks));
+        self.calls = calls;
+        written
     }
 
     fn stacks_cleared(&mut self, stacks: &Stacks) -> io::Result<()> {
