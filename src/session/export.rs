@@ -242,11 +242,11 @@ fn check_common_clock(recordings: &[Recording]) -> Result<(), ExportError> {
 
 /// Leaves out the runtime's samples of recordings whose kernel samples are exported as well: flame graphs would count both.
 fn omit_redundant_samples(recordings: &mut [Recording]) {
-    let sampled = recordings.iter().filter(|recording| recording.overview.has_cpu_samples());
+    let sampled = recordings.iter().filter(|recording| recording.overview.has_cpu_samples);
     let of_kernel: Vec<_> = sampled.map(|recording| recording.source.path.clone()).collect();
     for Recording { source, overview, .. } in recordings {
         if source.separate_samples.as_ref().is_some_and(|samples| of_kernel.iter().any(|path| same_file(path, samples))) {
-            overview.set_sampled_elsewhere();
+            overview.has_cpu_samples = true;
         }
     }
 }

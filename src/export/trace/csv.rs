@@ -10,6 +10,7 @@ use crate::model::{csv_field, is_formula};
 use crate::nettrace::{ByMetadata, Event, Metadata, Sink, TraceHeader};
 
 use super::output::{Part, Written};
+use super::{Finished, Pass};
 
 /// Writes every event.
 pub(super) struct Csv<W> {
@@ -30,14 +31,16 @@ impl<W: Write> Csv<W> {
         let (header, names) = (TraceHeader::default(), ByMetadata::default());
         Self { out, part, header, names, lines, described: Described::default(), written: Written::default(), error: None }
     }
+}
 
-    pub(super) fn finish(mut self) -> io::Result<Written> {
+impl<W: Write> Pass for Csv<W> {
+    fn finish(mut self: Box<Self>) -> io::Result<Finished> {
         if let Some(error) = self.error {
             return Err(error);
         }
         self.out.write_all(self.lines.as_bytes())?;
         self.out.flush()?;
-        Ok(self.written)
+        Ok(Finished::Part(self.written))
     }
 }
 

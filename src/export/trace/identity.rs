@@ -29,9 +29,9 @@ impl Processes {
     /// Detects the processes that earlier recordings contain too. Must be called for each recording before its export.
     pub fn add(&mut self, overview: &mut Overview) {
         let header = *overview.header();
-        let of_others: Vec<u32> = overview.process_ids().filter(|pid| *pid != header.process_id).collect();
-        let methods: HashSet<u64> = overview.method_starts().take(MAX_METHODS).collect();
-        let own = ProcessIdentity { incarnation: header.sync_ticks, command_line: overview.command_line().to_owned(), methods };
+        let of_others: Vec<u32> = overview.images.process_names().map(|(pid, _)| pid).filter(|pid| *pid != header.process_id).collect();
+        let methods: HashSet<u64> = overview.symbols.symbols().starts().take(MAX_METHODS).collect();
+        let own = ProcessIdentity { incarnation: header.sync_ticks, command_line: overview.subject.command_line.clone(), methods };
         let mut found = HashMap::default();
         if header.process_id != 0 {
             found.insert(header.process_id, self.incarnation(header.process_id, own));
@@ -40,7 +40,7 @@ impl Processes {
             let named = ProcessIdentity { incarnation: header.sync_ticks, command_line: String::new(), methods: HashSet::new() };
             found.insert(pid, self.incarnation(pid, named));
         }
-        overview.set_incarnations(found);
+        overview.subject.incarnations = found;
     }
 
     fn incarnation(&mut self, pid: u32, process: ProcessIdentity) -> i64 {

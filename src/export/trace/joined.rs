@@ -8,6 +8,8 @@ use crate::clr::EventKind;
 use crate::model::Counted;
 use crate::nettrace::{ByMetadata, CollectorEncoder, Event, Loss, Metadata, Sink, Thread, ThreadId, TraceHeader};
 
+use super::{Finished, Pass};
+
 /// Maximum number of losses of a batch that are kept apart.
 const MAX_LOSSES: usize = 4096;
 
@@ -237,16 +239,17 @@ impl<'w> Join<'w> {
             self.error = self.out.write_all(bytes).err();
         }
     }
+}
 
-    /// Writes the rest.
-    pub(super) fn finish(mut self) -> io::Result<JoinCounts> {
+impl Pass for Join<'_> {
+    fn finish(mut self: Box<Self>) -> io::Result<Finished> {
         self.write_samples(i64::MAX);
         if let Some(error) = self.error {
             return Err(error);
         }
         self.out.write_all(&self.encoder.finish())?;
         self.out.flush()?;
-        Ok(self.joined)
+        Ok(Finished::Joined(self.joined))
     }
 }
 

@@ -74,7 +74,7 @@ impl LiveTrace {
         }
         walk.set_symbols(self.symbols.into_symbols());
         // Writing to memory cannot fail.
-        let _ = walk.finish();
+        let _ = walk.end();
         walk.take()
     }
 }
@@ -96,9 +96,7 @@ impl Sink for LiveTrace {
 
     fn metadata(&mut self, metadata: &Metadata) {
         self.symbols.metadata(metadata);
-        if let Some(walk) = &mut self.walk {
-            walk.metadata(metadata);
-        }
+        self.walk.iter_mut().for_each(|walk| walk.metadata(metadata));
     }
 
     fn needs_order(&self, metadata: &Metadata) -> bool {
@@ -115,9 +113,7 @@ impl Sink for LiveTrace {
     }
 
     fn ordered_event(&mut self, event: &Event<'_>) {
-        if let Some(walk) = &mut self.walk {
-            walk.ordered_event(event);
-        }
+        self.walk.iter_mut().for_each(|walk| walk.ordered_event(event));
     }
 
     fn thread(&mut self, thread: &Thread) {
@@ -128,21 +124,15 @@ impl Sink for LiveTrace {
     }
 
     fn loss(&mut self, loss: &Loss) {
-        if let Some(walk) = &mut self.walk {
-            walk.loss(loss);
-        }
+        self.walk.iter_mut().for_each(|walk| walk.loss(loss));
     }
 
     fn ordered_loss(&mut self, loss: &Loss) {
-        if let Some(walk) = &mut self.walk {
-            walk.ordered_loss(loss);
-        }
+        self.walk.iter_mut().for_each(|walk| walk.ordered_loss(loss));
     }
 
     fn sequence_point(&mut self, point: &SequencePoint) {
-        if let Some(walk) = &mut self.walk {
-            walk.sequence_point(point);
-        }
+        self.walk.iter_mut().for_each(|walk| walk.sequence_point(point));
         self.symbols.sequence_point(point);
     }
 }

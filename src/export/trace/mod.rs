@@ -29,7 +29,7 @@ mod writer;
 use std::io::{self, Write};
 
 use crate::model::TraceFormat;
-use crate::nettrace::{Metadata, Sink, forward_sink};
+use crate::nettrace::{Sink, forward_sink};
 
 use chromium::Chromium;
 use csv::Csv;
@@ -75,7 +75,7 @@ impl Options {
 }
 
 /// The second pass over a recording: feed it the same stream as the [`Overview`].
-pub struct Export<'w>(Pass<'w>);
+pub struct Export<'w>(Box<dyn Pass + 'w>);
 
 /// What a complete export has written.
 #[derive(Debug, Clone)]
@@ -86,10 +86,10 @@ pub enum Finished {
     Joined(JoinCounts),
 }
 
-enum Pass<'w> {
-    Walk(Box<Walk<'w>>),
-    Events(Box<Csv<Box<dyn Write + 'w>>>),
-    Joined(Box<Join<'w>>),
+/// A second pass that writes one of the formats, or several.
+trait Pass: Sink {
+    /// Writes the rest.
+    fn finish(self: Box<Self>) -> io::Result<Finished>;
 }
 
 impl<'w> Export<'w> {
@@ -100,7 +100,7 @@ impl<'w> Export<'w> {
     pub fn new(options: Options, overview: Overview, out: Box<dyn Write + 'w>, scratch: Box<dyn Scratch + 'w>) -> io::Result<Self> {
         let Options { format, part, calls, tasks, number } = options;
         // Kernel samples make those of the runtime redundant: with both, everything would be counted twice, and calls would be torn apart.
-        let has_cpu_samples = overview.has_cpu_samples();
+        let has_cpu_samples = overview.has_cpu_samples;
         let (subject, stacks) = overview.into_parts();
         let process = subject.header.process_id;
         let writer: Box<dyn Writer + 'w> = match format {
@@ -110,15 +110,15 @@ impl<'w> Export<'w> {
             TraceFormat::Folded => Box::new(Folded::new(out)),
             TraceFormat::Html => Box::new(Html::new(out, process, has_cpu_samples)?),
             TraceFormat::Pprof => Box::new(Pprof::new(out, subject, (*part.window.start()).max(0), has_cpu_samples)),
-            TraceFormat::Nettrace => return Ok(Self(Pass::Joined(Box::new(Join::new(&subject.header, out, None))))),
-            TraceFormat::Csv => return Ok(Self(Pass::Events(Box::new(Csv::new(out, part))))),
+            TraceFormat::Nettrace => return Ok(Self(Box::new(Join::new(&subject.header, out, None)))),
+            TraceFormat::Csv => return Ok(Self(Box::new(Csv::new(out, part)))),
         };
-        Ok(Self(Pass::Walk(Box::new(Walk::new(Output::new(writer, stacks, part, process), tasks, has_cpu_samples)))))
+        Ok(Self(Box::new(Walk::new(Output::new(writer, stacks, part, process), tasks, has_cpu_samples))))
     }
 
     /// Starts merging a recording and CPU samples of the same clock into one stream in nettrace format.
     pub fn joined(overview: &Overview, out: Box<dyn Write + 'w>, samples: Box<dyn SampleStream + 'w>) -> Self {
-        Self(Pass::Joined(Box::new(Join::new(overview.header(), out, Some(samples)))))
+        Self(Box::new(Join::new(overview.header(), out, Some(samples))))
     }
 
     /// Writes the rest.
@@ -126,30 +126,10 @@ impl<'w> Export<'w> {
     /// # Errors
     /// The first error of the output is returned.
     pub fn finish(self) -> io::Result<Finished> {
-        match self.0 {
-            Pass::Walk(mut walk) => walk.finish().map(Finished::Part),
-            Pass::Events(csv) => csv.finish().map(Finished::Part),
-            Pass::Joined(join) => join.finish().map(Finished::Joined),
-        }
-    }
-
-    fn sink(&mut self) -> &mut dyn Sink {
-        match &mut self.0 {
-            Pass::Walk(walk) => &mut **walk,
-            Pass::Events(csv) => &mut **csv,
-            Pass::Joined(join) => &mut **join,
-        }
+        self.0.finish()
     }
 }
 
 impl Sink for Export<'_> {
-    forward_sink!(self => [*self.sink()]: trace metadata event ordered_event thread loss ordered_loss sequence_point);
-
-    fn needs_order(&self, metadata: &Metadata) -> bool {
-        match &self.0 {
-            Pass::Walk(walk) => walk.needs_order(metadata),
-            Pass::Events(csv) => csv.needs_order(metadata),
-            Pass::Joined(join) => join.needs_order(metadata),
-        }
-    }
+    forward_sink!(self => [*self.0]: trace metadata needs_order event ordered_event thread loss ordered_loss sequence_point);
 }

@@ -1,7 +1,5 @@
 //! The first pass over a recording: names of methods, and facts about the process.
 
-use foldhash::HashMap;
-
 use crate::analysis::{Images, Live};
 use crate::clr::EventKind;
 use crate::clr::payload::{Fields, Payload, ProcessInfo, RuntimeInformation};
@@ -16,12 +14,13 @@ const MAX_COMMAND_LINE: usize = 4096;
 /// Facts about a recording that its export needs.
 #[derive(Debug)]
 pub struct Overview {
-    symbols: Live,
+    pub(super) symbols: Live,
     kinds: ByMetadata<EventKind>,
-    subject: Subject,
-    images: Images,
-    /// Whether there are kernel samples, in this recording or beside it.
-    has_cpu_samples: bool,
+    pub(super) subject: Subject,
+    pub(super) images: Images,
+    /// Whether there are kernel samples, in this recording or in another file that is exported as well. They make those of the runtime redundant,
+    /// which are then left out.
+    pub has_cpu_samples: bool,
 }
 
 impl Default for Overview {
@@ -40,36 +39,6 @@ impl Overview {
     /// Returns the header of the stream.
     pub fn header(&self) -> &TraceHeader {
         &self.subject.header
-    }
-
-    /// Returns the pids of the named processes, if the stream has several.
-    pub(super) fn process_ids(&self) -> impl Iterator<Item = u32> {
-        self.images.process_names().map(|(pid, _)| pid)
-    }
-
-    /// Returns the start addresses of the known methods, sorted.
-    pub(super) fn method_starts(&self) -> impl Iterator<Item = u64> {
-        self.symbols.symbols().starts()
-    }
-
-    /// Returns the command line of the process; empty if unknown.
-    pub(super) fn command_line(&self) -> &str {
-        &self.subject.command_line
-    }
-
-    /// Sets the values that distinguish processes with the same pid.
-    pub(super) fn set_incarnations(&mut self, incarnations: HashMap<u32, i64>) {
-        self.subject.incarnations = incarnations;
-    }
-
-    /// Whether there are kernel samples. They make those of the runtime redundant, which are then left out.
-    pub fn has_cpu_samples(&self) -> bool {
-        self.has_cpu_samples
-    }
-
-    /// Declares that the kernel samples of this recording are in another file that is exported as well.
-    pub fn set_sampled_elsewhere(&mut self) {
-        self.has_cpu_samples = true;
     }
 
     /// Returns the facts about the process, and an empty set of stacks with its methods.

@@ -28,11 +28,6 @@ mod profile {
     pub(super) const DURATION_NANOS: u32 = 10;
 }
 
-/// Returns the strings at the start of a profile, by index. The time is named as by other profilers.
-fn first_strings(is_cpu_time: bool) -> [&'static str; 7] {
-    ["", "samples", "count", if is_cpu_time { "cpu" } else { "thread_time" }, "nanoseconds", "thread", "managed code"]
-}
-
 /// Counts samples by thread and stack, and writes them at the end.
 pub(super) struct Pprof<W> {
     out: W,
@@ -63,7 +58,8 @@ impl<W: Write> Pprof<W> {
             frames: Vec::new(),
             threads: HashMap::default(),
         };
-        for text in first_strings(is_cpu_time) {
+        // By index. The time is named as by other profilers.
+        for text in ["", "samples", "count", if is_cpu_time { "cpu" } else { "thread_time" }, "nanoseconds", "thread", "managed code"] {
             pprof.string(text);
         }
         let mut message = Message::new(&mut pprof.bytes);

@@ -8,7 +8,7 @@ use std::io::{self, Cursor, Write};
 use proptest::prelude::*;
 
 use super::*;
-use crate::nettrace::{CollectorEncoder, Decoder, Encoder, Field, FieldType, Limits, NewEvent, TraceHeader, UtcTime};
+use crate::nettrace::{CollectorEncoder, Decoder, Encoder, Field, FieldType, Limits, Metadata, NewEvent, TraceHeader, UtcTime};
 use crate::perfetto::field::packet;
 use crate::perfetto::producer::packets;
 use crate::perfetto::read::{Value, fields};

@@ -18,6 +18,7 @@ use super::allocation_rates::AllocationRates;
 use super::open_slices::{OpenSlices, flow_of};
 use super::output::{Output, Written};
 use super::writer::{Allocation, ArgumentValue, Counter, LivePackets, Sample, Track, TrackEvent};
+use super::{Finished, Pass};
 
 /// Maximum length of a text, in characters.
 const MAX_TEXT: usize = 1000;
@@ -84,7 +85,7 @@ impl<'w> Walk<'w> {
     }
 
     /// Ends everything still open.
-    pub(super) fn finish(&mut self) -> io::Result<Written> {
+    pub(super) fn end(&mut self) -> io::Result<Written> {
         let newest = self.newest();
         std::mem::take(&mut self.allocation_rates).finish(newest, &mut self.output);
         std::mem::take(&mut self.open_slices).finish(newest, &mut self.output);
@@ -338,6 +339,12 @@ impl<'w> Walk<'w> {
             }
         }
         Some(())
+    }
+}
+
+impl Pass for Walk<'_> {
+    fn finish(mut self: Box<Self>) -> io::Result<Finished> {
+        self.end().map(Finished::Part)
     }
 }
 
