@@ -7,7 +7,7 @@ use crate::clr::payload::{self, AdjustmentReason, AdjustmentSample, MinMaxThread
 
 use super::event_context::EventContext;
 use super::ranking::push_latest;
-use super::timeline::{Merge, Timeline};
+use super::timeline::{Maxima, Timeline};
 
 /// Maximum number of individual adjustments kept.
 const RECENT: usize = 64;
@@ -17,17 +17,17 @@ const RECENT_SECONDS: u32 = 30;
 const REASONS: usize = 16;
 
 /// Analyses the events of the thread pool.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ThreadPool {
     workers: Option<(i64, u32)>,
-    workers_over_time: Timeline,
+    workers_over_time: Maxima,
     adjustments: [u64; REASONS],
     starvation_over_time: Timeline,
-    /// The lowest target number of workers.
-    lowest_target: u32,
+    /// The lowest target number of workers, after the first adjustment.
+    lowest_target: Option<u32>,
     blocked: u32,
     most_blocked: u32,
-    blocked_over_time: Timeline,
+    blocked_over_time: Maxima,
     recent: VecDeque<Adjustment>,
     throughput: Throughput,
     bounds: Option<MinMaxThreads>,
@@ -111,27 +111,6 @@ impl Throughput {
     }
 }
 
-impl Default for ThreadPool {
-    fn default() -> Self {
-        Self {
-            workers: None,
-            workers_over_time: Timeline::new(Merge::Max),
-            adjustments: [0; REASONS],
-            starvation_over_time: Timeline::new(Merge::Sum),
-            lowest_target: u32::MAX,
-            blocked: 0,
-            most_blocked: 0,
-            blocked_over_time: Timeline::new(Merge::Max),
-            recent: VecDeque::new(),
-            throughput: Throughput::default(),
-            bounds: None,
-            enqueued: 0,
-            dequeued: 0,
-            threads_created: 0,
-        }
-    }
-}
-
 impl ThreadPool {
     fn workers(&mut self, at: i64, count: u32) {
         self.workers_over_time.add(at, f64::from(count));
@@ -147,9 +126,10 @@ impl ThreadPool {
         if reason == AdjustmentReason::STARVATION {
             self.starvation_over_time.add(at, 1.0);
         }
-        self.lowest_target = self.lowest_target.min(workers);
+        let lowest = self.lowest_target.map_or(workers, |lowest| lowest.min(workers));
+        self.lowest_target = Some(lowest);
         if reason == AdjustmentReason::COOPERATIVE_BLOCKING {
-            self.blocked = workers.saturating_sub(self.bounds.map_or(self.lowest_target, |bounds| u32::from(bounds.min_workers)));
+            self.blocked = workers.saturating_sub(self.bounds.map_or(lowest, |bounds| u32::from(bounds.min_workers)));
             self.most_blocked = self.most_blocked.max(self.blocked);
             self.blocked_over_time.add(at, f64::from(self.blocked));
         }
@@ -181,7 +161,7 @@ impl ThreadPool {
         let happened = self.adjustments.iter().enumerate().filter(|(_, count)| **count > 0);
         ThreadPoolSnapshot {
             workers: self.workers.map(|(_, count)| count),
-            workers_over_time: self.workers_over_time.clone(),
+            workers_over_time: Timeline::clone(&self.workers_over_time),
             bounds: self.bounds.map(|bounds| (bounds.min_workers, bounds.max_workers)),
             throughput: self.throughput.latest,
             adjustments: happened.map(|(reason, count)| (AdjustmentReason(reason as u32), *count)).collect(),

@@ -1,5 +1,7 @@
 //! A value over time in bounded memory.
 
+use std::ops::{Deref, DerefMut};
+
 /// Number of seconds kept individually.
 const SECONDS: usize = 300;
 /// Maximum number of steps for the whole period.
@@ -24,9 +26,33 @@ pub struct Timeline {
     oldest: i64,
 }
 
+/// The highest values over time.
+#[derive(Debug, Clone)]
+pub(super) struct Maxima(Timeline);
+
+impl Default for Maxima {
+    fn default() -> Self {
+        Self(Timeline::new(Merge::Max))
+    }
+}
+
+impl Deref for Maxima {
+    type Target = Timeline;
+
+    fn deref(&self) -> &Timeline {
+        &self.0
+    }
+}
+
+impl DerefMut for Maxima {
+    fn deref_mut(&mut self) -> &mut Timeline {
+        &mut self.0
+    }
+}
+
 /// How values in the same step are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Merge {
+enum Merge {
     /// The sum; 0 without a value.
     Sum,
     /// The maximum; NaN without a value.
@@ -40,7 +66,7 @@ impl Default for Timeline {
 }
 
 impl Timeline {
-    pub(super) fn new(merge: Merge) -> Self {
+    fn new(merge: Merge) -> Self {
         Self { merge, steps: Vec::new(), step_ns: SHORTEST_STEP, seconds: Vec::new(), newest: i64::MIN, oldest: i64::MAX }
     }
 

@@ -13,7 +13,7 @@ use crate::clr::payload::{HeapStats, PerHeapHistory};
 use crate::nettrace::ThreadId;
 
 use super::event_context::EventContext;
-use super::timeline::Merge;
+use super::timeline::Maxima;
 use super::{Occurrence, Symbols, Timeline};
 
 use allocation_samples::AllocationSamples;
@@ -35,7 +35,7 @@ pub(in crate::analysis) use suspensions::Suspensions;
 const RECENT: usize = 256;
 
 /// Analyses the events of the garbage collector.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Gc {
     pauses: Pauses,
     collections: Collections,
@@ -44,8 +44,8 @@ pub(super) struct Gc {
     samples: Option<AllocationSamples>,
     finalizers: Finalizers,
     heap: Option<Heap>,
-    heap_size: Timeline,
-    parts_over_time: [Timeline; 5],
+    heap_size: Maxima,
+    parts_over_time: [Maxima; 5],
 }
 
 /// Garbage collection of a recording.
@@ -124,21 +124,6 @@ impl Heap {
     }
 }
 
-impl Default for Gc {
-    fn default() -> Self {
-        Self {
-            pauses: Pauses::default(),
-            collections: Collections::default(),
-            allocations: Allocations::default(),
-            samples: None,
-            finalizers: Finalizers::default(),
-            heap: None,
-            heap_size: Timeline::new(Merge::Max),
-            parts_over_time: std::array::from_fn(|_| Timeline::new(Merge::Max)),
-        }
-    }
-}
-
 impl Gc {
     /// Drops cached stack IDs, which have new meanings from here on.
     pub(super) fn forget_stacks(&mut self) {
@@ -211,8 +196,8 @@ impl Gc {
             running: self.collections.running(),
             pauses: self.pauses.snapshot(now),
             heap: self.heap,
-            heap_size: self.heap_size.clone(),
-            parts_over_time: self.parts_over_time.clone(),
+            heap_size: Timeline::clone(&self.heap_size),
+            parts_over_time: self.parts_over_time.each_ref().map(|part| Timeline::clone(part)),
             finalizer_wait: self.finalizers.waiting(now),
             allocations: self.allocations.snapshot(symbols, now),
             recent: self.collections.recent(self.pauses.recent()),

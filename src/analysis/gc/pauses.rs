@@ -6,19 +6,19 @@ use crate::nettrace::ThreadId;
 
 use super::super::distribution::Distribution;
 use super::super::ranking::push_latest;
-use super::super::timeline::{Merge, Timeline};
+use super::super::timeline::{Maxima, Timeline};
 use super::suspensions::{Pause, Suspensions};
 
 /// Maximum number of individual pauses kept.
 const RECENT: usize = 1024;
 
 /// Counts and measures pauses.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Pauses {
     pub(super) suspensions: Suspensions,
     times: Distribution,
     total: Timeline,
-    longest: Timeline,
+    longest: Maxima,
     recent: VecDeque<Pause>,
 }
 
@@ -37,18 +37,6 @@ pub struct PauseSnapshot {
     pub recent_share: f64,
     /// Longest pause over time.
     pub longest: Timeline,
-}
-
-impl Default for Pauses {
-    fn default() -> Self {
-        Self {
-            suspensions: Suspensions::default(),
-            times: Distribution::default(),
-            total: Timeline::new(Merge::Sum),
-            longest: Timeline::new(Merge::Max),
-            recent: VecDeque::new(),
-        }
-    }
 }
 
 impl Pauses {
@@ -73,7 +61,7 @@ impl Pauses {
             longest_ns: self.times.largest(),
             quantiles_ns: self.times.quantiles(),
             recent_share: (self.total.rate(now, 10) / 1e9).clamp(0.0, 1.0),
-            longest: self.longest.clone(),
+            longest: Timeline::clone(&self.longest),
         }
     }
 }
