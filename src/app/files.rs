@@ -19,7 +19,7 @@ const MIN_TIMELINE_HEIGHT: u16 = 14;
 /// Minimum width of the timeline, in columns.
 const MIN_TIMELINE_WIDTH: u16 = 10;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct OpenFile {
     pub key: ProcessKey,
     /// The number of the recording that stands for the file's contents.
@@ -60,22 +60,7 @@ impl OpenFile {
     pub(super) fn new(id: RecordingId, facts: TraceFile) -> Self {
         // See `is_file`.
         let key = ProcessKey { pid: facts.process_id, started: u64::MAX - u64::from(id.0) };
-        Self {
-            key,
-            id,
-            facts,
-            progress: Some(0),
-            complete: None,
-            end: None,
-            cursor: None,
-            mark: None,
-            read: None,
-            ends_read: (None, None),
-            events: None,
-            range_before: None,
-            size_before: None,
-            ticket: None,
-        }
+        Self { key, id, facts, progress: Some(0), ..Self::default() }
     }
 
     pub(super) fn process(&self) -> Process {

@@ -38,7 +38,7 @@ pub(super) struct WalkProgress {
     pub(super) bytes: u64,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct ProcessHeap {
     pub(super) subject: Subject,
     file: Option<SafeText>,
@@ -77,8 +77,7 @@ impl Heaps {
         {
             self.all.remove(oldest);
         }
-        let heap =
-            known.unwrap_or(ProcessHeap { subject, file: None, before: None, last: None, walking: None, comparing: None, failed: None });
+        let heap = known.unwrap_or(ProcessHeap { subject, ..ProcessHeap::default() });
         self.all.push(ProcessHeap { walking: Some(WalkProgress { ticket, objects: 0, bytes: 0 }), failed: None, ..heap });
         self.graph = None;
     }
@@ -87,7 +86,7 @@ impl Heaps {
     pub(super) fn begin_file(&mut self, subject: Subject, ticket: Ticket) {
         self.forget(subject.key);
         let (file, walking) = (Some(subject.name.clone()), Some(WalkProgress { ticket, objects: 0, bytes: 0 }));
-        self.all.push(ProcessHeap { subject, file, before: None, last: None, walking, comparing: None, failed: None });
+        self.all.push(ProcessHeap { subject, file, walking, ..ProcessHeap::default() });
     }
 
     /// Begins to read a heap file for comparison with an open heap. Returns the ticket of the read that this replaces.

@@ -47,7 +47,7 @@ impl Now {
 }
 
 /// Identifies the request that a reply answers. Replies with an outdated ticket are ignored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Ticket(pub u64);
 
 /// A message to the state machine.

@@ -22,7 +22,7 @@ const MAX_MISSED: u32 = 5;
 /// A report from a session.
 type Published = (Arc<CountersSnapshot>, ProcessUse);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Watch {
     pub key: ProcessKey,
     /// Whether its meters are included.
@@ -122,19 +122,10 @@ impl Watches {
         self.excluded.remove(&key);
         match self.all.iter_mut().find(|watch| watch.key == key) {
             Some(watch) => (watch.ticket, watch.meters, watch.automatic) = (ticket, meters, automatic),
-            None => self.all.push(Watch {
-                key,
-                meters,
-                automatic,
-                deselected_at: None,
-                counters: None,
-                cpu: None,
-                resources: ResourceHistory::new(processors),
-                health_issues: Vec::new(),
-                seen: Vec::new(),
-                ticket,
-                pending: None,
-            }),
+            None => {
+                let resources = ResourceHistory::new(processors);
+                self.all.push(Watch { key, meters, automatic, ticket, resources, ..Watch::default() });
+            }
         }
     }
 

@@ -8,9 +8,10 @@ use std::time::Duration;
 use super::{RecordingAnalysis, SafeText};
 
 /// The contents of a recorded file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FileKind {
     /// Events over time: a nettrace file.
+    #[default]
     Trace,
     /// A snapshot of the heap: a `.gcdump` file.
     Heap,
@@ -25,7 +26,7 @@ impl FileKind {
 }
 
 /// Facts from the first bytes of a recorded file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TraceFile {
     /// Kind of contents.
     pub kind: FileKind,

@@ -39,7 +39,7 @@ struct DemoFile {
     runtime: Vec<Member>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Member {
     pub(super) command: Vec<String>,
@@ -68,21 +68,7 @@ impl Member {
     pub(super) fn quiet(name: &str) -> Self {
         let Spec { name, version, command, environment, .. } = Spec::new(name, "9.0.7", 0);
         let rate = Rates { gc: 1.0, exception: 1.0, contention: 1.0, jit: 1.0, sample: 100.0, custom: 10.0, waves: 0.0 };
-        Self {
-            command,
-            name,
-            version,
-            environment,
-            rate,
-            uid: 1000,
-            threads: 20,
-            cpu: 1.0,
-            memory: 100,
-            container: None,
-            ns_pid: None,
-            suspended: false,
-            silent: false,
-        }
+        Self { command, name, version, environment, rate, uid: 1000, threads: 20, cpu: 1.0, memory: 100, ..Self::default() }
     }
 }
 

@@ -50,7 +50,7 @@ impl MissingFrames {
 }
 
 /// Counts CPU samples.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct CpuSamples {
     period_ns: u64,
     tree: StackTree,
@@ -74,21 +74,12 @@ const KERNEL: u64 = 1 << 63;
 impl CpuSamples {
     /// Creates a counter for samples that each represent a fixed number of nanoseconds.
     pub fn new(period_ns: u64) -> Self {
-        Self {
-            period_ns,
-            tree: StackTree::default(),
-            samples: Samples::default(),
-            frames: Vec::new(),
-            cut: 0,
-            broken: 0,
-            recent: VecDeque::new(),
-            recent_since: None,
-        }
+        Self { period_ns, ..Self::default() }
     }
 
     /// Creates a counter for samples with individual durations.
     pub fn of_waits() -> Self {
-        Self::new(0)
+        Self::default()
     }
 
     /// Whether there are no samples.

@@ -94,7 +94,7 @@ impl Cell {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Thread {
     id: ThreadId,
     samples: u64,
@@ -116,18 +116,7 @@ struct Thread {
 
 impl Thread {
     fn new(id: ThreadId) -> Self {
-        Self {
-            id,
-            samples: 0,
-            first: i64::MAX,
-            last: i64::MIN,
-            node: 0,
-            round: Rounds::NEVER,
-            cpu_ns: 0,
-            moved_ns: 0,
-            is_timed: false,
-            share: 1.0,
-        }
+        Self { id, first: i64::MAX, last: i64::MIN, round: Rounds::NEVER, share: 1.0, ..Self::default() }
     }
 }
 

@@ -38,7 +38,7 @@ pub use pick_list::{CopyItem, FileUse, ListState, PickList};
 pub(super) use picker::picked_profiles;
 
 /// The process that a dialog applies to. Dialogs keep this rather than a row index, because rows move.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Subject {
     pub key: ProcessKey,
     pub name: SafeText,
