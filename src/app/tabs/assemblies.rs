@@ -2,19 +2,14 @@
 
 use super::{Cell, Descriptor, Figure, Fit, Head, Live, Look, Recorded, Role, Shows, Side, TabList, Table, View, at, live};
 use crate::analysis::{Assembly, CountersSnapshot};
-use crate::app::action::{Action, Context};
-use crate::app::{RowKind, State, Tab, text};
+use crate::app::action::Action;
+use crate::app::{State, Tab, text};
 use crate::diagnosis::Source;
 use crate::model::{Count, SafeText};
 use crate::sorting::CompactSort;
 
-pub(super) const TAB: Descriptor = Descriptor {
-    titles: ["Assemblies", "Asm", "Asm"],
-    is_shown: RowKind::can_have_recording,
-    context: |_| Context::Rows,
-    actions: &[],
-    shows: Shows::Recording(Recorded { view, sources: &[Source::Assemblies], live: Some(LIVE) }),
-};
+pub(super) const TAB: Descriptor =
+    Descriptor::new(["Assemblies", "Asm", "Asm"], Shows::Recording(Recorded { view, sources: &[Source::Assemblies], live: Some(LIVE) }));
 
 /// The directory gets the rest of the line and needs some space.
 const MAX_NAME_WIDTH: u16 = 70;

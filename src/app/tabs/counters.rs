@@ -9,7 +9,7 @@ use crate::app::action::Run::{Do, Emit};
 use crate::app::action::{Action, Context, ENTER, Entry, char, details, places, ready_if, status};
 use crate::app::text::width;
 use crate::app::update::watching;
-use crate::app::{Direction, RowKind, Sort, State, Tab, Watch};
+use crate::app::{Direction, Sort, State, Tab, Watch};
 use crate::model::{Count, Counted, Number};
 use crate::sorting::CompactSort;
 
@@ -67,13 +67,8 @@ fn sort_key(counter: &CounterSnapshot, column: &str) -> SortKey {
     cell.into_sort_key()
 }
 
-pub(super) const TAB: Descriptor = Descriptor {
-    titles: ["Counters", "Count", "Ctr"],
-    is_shown: RowKind::can_have_recording,
-    context: |_| Context::Counters,
-    actions: ACTIONS,
-    shows: Shows::Counters(view),
-};
+pub(super) const TAB: Descriptor =
+    Descriptor { context: |_| Context::Counters, actions: ACTIONS, ..Descriptor::new(["Counters", "Count", "Ctr"], Shows::Counters(view)) };
 
 const ACTIONS: &[Entry] = &[
     details(Action::Open, &[ENTER], "collapse", "Collapse or expand a provider.", places::COUNTERS, Do(State::fold_counters))

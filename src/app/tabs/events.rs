@@ -5,7 +5,7 @@ use crate::analysis::{Field, Filter, LiveEventFilter, SingleEvent};
 use crate::app::action::Run::Do;
 use crate::app::action::{Action, Context, ENTER, Entry, char, details, places, recorded};
 use crate::app::text::width;
-use crate::app::{Effect, RowKind, State, Tab};
+use crate::app::{Effect, State, Tab};
 use crate::clr::SAMPLE_PROFILER;
 use crate::model::{Bytes, Count, CountRate, Counted, EventRate, Percent, RecordingId};
 use std::collections::BTreeMap;
@@ -25,11 +25,9 @@ pub struct EventsView {
 type EventWithStack = (Arc<SingleEvent>, Arc<[String]>);
 
 pub(super) const TAB: Descriptor = Descriptor {
-    titles: ["Events", "Events", "Evt"],
-    is_shown: RowKind::can_have_recording,
     context: |_| Context::Events,
     actions: ACTIONS,
-    shows: Shows::Recording(Recorded { view, sources: &[], live: None }),
+    ..Descriptor::new(["Events", "Events", "Evt"], Shows::Recording(Recorded { view, sources: &[], live: None }))
 };
 
 const ACTIONS: &[Entry] = &[

@@ -7,28 +7,29 @@ use crate::analysis::{ExceptionType, ThrownException};
 use crate::app::action::Run::Do;
 use crate::app::action::{Action, Context, Entry, char, details, places, ready_if};
 use crate::app::type_tree::TypeTree;
-use crate::app::{RowKind, State, Tab};
+use crate::app::{State, Tab};
 use crate::diagnosis::Source;
 use crate::model::{Count, CountRate};
 
 pub(super) const TAB: Descriptor = Descriptor {
-    titles: ["Exceptions", "Exc", "Exc"],
-    is_shown: RowKind::can_have_recording,
     context: |state| match state.throw_tree() {
         Some(_) => Context::ThrowTree,
         None => Context::Exceptions,
     },
     actions: ACTIONS,
-    shows: Shows::Recording(Recorded {
-        view,
-        sources: &[Source::Exceptions],
-        live: Some(Live {
-            view: live::exceptions,
-            needs_counters: true,
-            graphs: &["Exceptions"],
-            recording_adds: "types, messages and stacks",
+    ..Descriptor::new(
+        ["Exceptions", "Exc", "Exc"],
+        Shows::Recording(Recorded {
+            view,
+            sources: &[Source::Exceptions],
+            live: Some(Live {
+                view: live::exceptions,
+                needs_counters: true,
+                graphs: &["Exceptions"],
+                recording_adds: "types, messages and stacks",
+            }),
         }),
-    }),
+    )
 };
 
 const ACTIONS: &[Entry] = &[details(

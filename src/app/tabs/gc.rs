@@ -3,21 +3,19 @@
 use super::quantity::{bytes, nanoseconds};
 use super::{Cell, Descriptor, Figure, Fit, Head, Live, Look, Recorded, Role, Rows, Shows, Side, Table, View, allocations, at, live};
 use crate::analysis::{AllocatedType, Collection, CollectionCount, GcSnapshot};
+use crate::app::Tab;
 use crate::app::action::{Action, Context};
-use crate::app::{RowKind, Tab};
 use crate::diagnosis::Source;
 use crate::model::{ByteRate, Bytes, Count, Nanoseconds, Percent};
 
 pub(super) const TAB: Descriptor = Descriptor {
-    titles: ["GC"; 3],
-    is_shown: RowKind::can_have_recording,
     context: |state| match (state.allocation_tree().is_some(), state.lists_allocations()) {
         (true, _) => Context::AllocationTree,
         (false, true) => Context::Allocations,
         (false, false) => Context::Collections,
     },
     actions: allocations::ACTIONS,
-    shows: Shows::Recording(Recorded { view, sources: &[Source::Allocations], live: Some(LIVE) }),
+    ..Descriptor::new(["GC"; 3], Shows::Recording(Recorded { view, sources: &[Source::Allocations], live: Some(LIVE) }))
 };
 
 const LIVE: Live = Live {

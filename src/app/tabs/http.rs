@@ -4,8 +4,7 @@ use super::{
     Cell, Descriptor, Figure, Fit, Head, Line, Live, Look, Recorded, Role, Rows, Shows, Side, TabList, Table, View, live, live_http,
 };
 use crate::analysis::{ActivitySnapshot, ActivitySubject, Layer, OperationSnapshot, RunningActivity};
-use crate::app::action::Context;
-use crate::app::{RowKind, Tab};
+use crate::app::Tab;
 use crate::diagnosis::Source;
 use crate::model::{Count, CountRate, Nanoseconds, Percent};
 use crate::sorting::CompactSort;
@@ -89,13 +88,8 @@ fn rows(activities: &ActivitySnapshot) -> Vec<Row<'_>> {
     routes.chain(others).chain(operations.into_iter().map(Row::of_operation)).collect()
 }
 
-pub(super) const TAB: Descriptor = Descriptor {
-    titles: ["HTTP"; 3],
-    is_shown: RowKind::can_have_recording,
-    context: |_| Context::Rows,
-    actions: &[],
-    shows: Shows::Recording(Recorded { view, sources: &[Source::Activities], live: Some(LIVE) }),
-};
+pub(super) const TAB: Descriptor =
+    Descriptor::new(["HTTP"; 3], Shows::Recording(Recorded { view, sources: &[Source::Activities], live: Some(LIVE) }));
 
 const LIVE: Live =
     Live { view: live_http::view, needs_counters: true, graphs: &["Requests", "p50/p95/p99"], recording_adds: "each path, requests sent" };

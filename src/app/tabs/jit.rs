@@ -3,18 +3,13 @@
 use super::quantity::{nanoseconds, rate};
 use super::{Cell, Descriptor, Figure, Fit, Head, Live, Look, Recorded, Role, Shows, Side, TabList, Table, View, at, live};
 use crate::analysis::{CountersSnapshot, SlowMethod};
-use crate::app::action::{Action, Context};
-use crate::app::{RowKind, State, Tab};
+use crate::app::action::Action;
+use crate::app::{State, Tab};
 use crate::diagnosis::Source;
 use crate::model::{Bytes, Count, CountRate, Nanoseconds};
 
-pub(super) const TAB: Descriptor = Descriptor {
-    titles: ["JIT"; 3],
-    is_shown: RowKind::can_have_recording,
-    context: |_| Context::Rows,
-    actions: &[],
-    shows: Shows::Recording(Recorded { view, sources: &[Source::Compilation], live: Some(LIVE) }),
-};
+pub(super) const TAB: Descriptor =
+    Descriptor::new(["JIT"; 3], Shows::Recording(Recorded { view, sources: &[Source::Compilation], live: Some(LIVE) }));
 
 const LIVE: Live = Live { view: counted, needs_counters: true, graphs: &["Time in JIT"], recording_adds: "methods and tiers" };
 

@@ -2,19 +2,13 @@
 
 use super::{Cell, Descriptor, Figure, Fit, Head, Line, Look, Recorded, Role, Shows, Side, TabList, Table, View, at};
 use crate::analysis::{LEVELS, LogMessage};
-use crate::app::action::Context;
+use crate::app::Tab;
 use crate::app::text::width;
-use crate::app::{RowKind, Tab};
 use crate::diagnosis::Source;
 use crate::model::{Count, CountRate};
 
-pub(super) const TAB: Descriptor = Descriptor {
-    titles: ["Logs", "Logs", "Log"],
-    is_shown: RowKind::can_have_recording,
-    context: |_| Context::Rows,
-    actions: &[],
-    shows: Shows::Recording(Recorded { view, sources: &[Source::Logs], live: None }),
-};
+pub(super) const TAB: Descriptor =
+    Descriptor::new(["Logs", "Logs", "Log"], Shows::Recording(Recorded { view, sources: &[Source::Logs], live: None }));
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let logs = &look.analysis.snapshot.logs;

@@ -8,13 +8,11 @@ use crate::analysis::{Counts, MethodCount, Origin, ProfileFrame, SampleCount};
 use crate::app::action::Run::Do;
 use crate::app::action::{Action, BACKSPACE, Context, ENTER, Entry, Status, char, details, places, ready_if};
 use crate::app::call_tree::{TreeRow, short_label, short_name};
-use crate::app::{FlameGraph, RowKind, Sampling, Shape, State, Tab};
+use crate::app::{FlameGraph, Sampling, Shape, State, Tab};
 use crate::diagnosis::Source;
 use crate::model::{CpuTime, CpuTimeUnavailable, Nanoseconds, Percent};
 
 pub(super) const TAB: Descriptor = Descriptor {
-    titles: ["Methods", "Methods", "Mth"],
-    is_shown: RowKind::can_have_recording,
     context: |state| {
         if state.is_flame() {
             Context::Flame
@@ -25,7 +23,7 @@ pub(super) const TAB: Descriptor = Descriptor {
         }
     },
     actions: ACTIONS,
-    shows: Shows::Recording(Recorded { view, sources: &[], live: None }),
+    ..Descriptor::new(["Methods", "Methods", "Mth"], Shows::Recording(Recorded { view, sources: &[], live: None }))
 };
 
 const ACTIONS: &[Entry] = &[

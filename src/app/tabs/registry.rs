@@ -23,6 +23,13 @@ pub(in crate::app) struct Descriptor {
     pub(super) shows: Shows,
 }
 
+impl Descriptor {
+    /// Describes a tab of all rows that can have a recording, with a list of rows and no actions of its own.
+    pub(super) const fn new(titles: [&'static str; 3], shows: Shows) -> Self {
+        Self { titles, is_shown: RowKind::can_have_recording, context: |_| Context::Rows, actions: &[], shows }
+    }
+}
+
 /// The content of a tab.
 pub(super) enum Shows {
     /// A tab that draws itself.

@@ -14,11 +14,9 @@ use crate::model::{Percent, Stopwatch};
 const MIN_DURATION: Duration = Duration::from_secs(10);
 
 pub(super) const TAB: Descriptor = Descriptor {
-    titles: ["Slow?", "Slow?", "Why"],
-    is_shown: RowKind::can_have_recording,
     context: |_| Context::Slowdown,
     actions: ACTIONS,
-    shows: Shows::Recording(Recorded { view, sources: &[], live: None }),
+    ..Descriptor::new(["Slow?", "Slow?", "Why"], Shows::Recording(Recorded { view, sources: &[], live: None }))
 };
 
 const ACTIONS: &[Entry] =

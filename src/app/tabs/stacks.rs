@@ -4,7 +4,7 @@ use foldhash::HashMap;
 
 use super::{Cell, Descriptor, Figure, Fit, Head, Line, Role, Shows, Side, TabList, Table, View};
 use crate::analysis::{StackGroup, ThreadId};
-use crate::app::action::{Action, Context, Status};
+use crate::app::action::{Action, Status};
 use crate::app::{Answer, RowKind, State, Tab};
 use crate::diagnosis::{is_own, may_be_lock, wait_of_stack};
 use crate::ipc::RuntimeVersion;
@@ -26,13 +26,8 @@ pub struct Stacks {
     pub trouble: Option<SafeText>,
 }
 
-pub(super) const TAB: Descriptor = Descriptor {
-    titles: ["Stacks", "Stacks", "Stk"],
-    is_shown: RowKind::is_process,
-    context: |_| Context::Rows,
-    actions: &[],
-    shows: Shows::List(view),
-};
+pub(super) const TAB: Descriptor =
+    Descriptor { is_shown: RowKind::is_process, ..Descriptor::new(["Stacks", "Stacks", "Stk"], Shows::List(view)) };
 
 pub(super) fn view(state: &State) -> View<'_> {
     let stacks = state.details.stacks.get();

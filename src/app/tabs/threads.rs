@@ -9,19 +9,16 @@ use super::live::{self, listed, state_of};
 use super::quantity::rate;
 use super::{Cell, Descriptor, Figure, Fit, Head, Live, Look, Recorded, Role, Rows, Shows, Side, Table, View, at};
 use crate::analysis::{Adjustment, ContentionSite, ContentionSnapshot, Counts, SampleCount, SampleFilter, ThreadId, ThreadPoolSnapshot};
-use crate::app::action::{Action, Context};
+use crate::app::action::Action;
 use crate::app::top_frames::TopFrame;
-use crate::app::{RowKind, Tab, ThreadRow};
+use crate::app::{Tab, ThreadRow};
 use crate::clr::payload::AdjustmentReason;
 use crate::diagnosis::Source;
 use crate::model::{Count, CountRate, Counted, CpuThread, Nanoseconds, Percent, Stopwatch};
 
-pub(super) const TAB: Descriptor = Descriptor {
-    titles: ["Threads", "Thr", "Thr"],
-    is_shown: RowKind::can_have_recording,
-    context: |_| Context::Rows,
-    actions: &[],
-    shows: Shows::Recording(Recorded {
+pub(super) const TAB: Descriptor = Descriptor::new(
+    ["Threads", "Thr", "Thr"],
+    Shows::Recording(Recorded {
         view,
         sources: &[Source::Contention, Source::ThreadPool],
         live: Some(Live {
@@ -31,7 +28,7 @@ pub(super) const TAB: Descriptor = Descriptor {
             recording_adds: "locks, thread pool",
         }),
     }),
-};
+);
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let (pool, locks) = (&look.analysis.snapshot.thread_pool, &look.analysis.snapshot.contention);

@@ -2,12 +2,5 @@
 
 use super::registry::{Descriptor, Shows};
 use crate::app::action::Context;
-use crate::app::pane::RowKind;
 
-pub(super) const TAB: Descriptor = Descriptor {
-    titles: ["Trace", "Trace", "Trc"],
-    is_shown: RowKind::can_have_recording,
-    context: |_| Context::Trace,
-    actions: &[],
-    shows: Shows::Itself,
-};
+pub(super) const TAB: Descriptor = Descriptor { context: |_| Context::Trace, ..Descriptor::new(["Trace", "Trace", "Trc"], Shows::Itself) };
