@@ -134,7 +134,7 @@ impl<'a> FlameGraph<'a> {
     }
 
     /// Returns the frame at a position in this area.
-    fn at(&self, area: Rect, x: u16, y: u16) -> Option<u32> {
+    pub(super) fn at(&self, area: Rect, x: u16, y: u16) -> Option<u32> {
         let (picture, _) = Self::split(area);
         if !picture.contains(Position::new(x, y)) {
             return None;
@@ -150,6 +150,7 @@ impl<'a> FlameGraph<'a> {
         self.boxes.iter().map(|place| place.node).find(|other| *other != ROOT && profile.parent(*other) == node)
     }
 
+    /// Returns the adjacent frame in the same line.
     pub(super) fn beside(&self, to: Neighbor) -> Option<u32> {
         let here = self.selected_box()?;
         let line = self.boxes.iter().filter(|place| place.depth == here.depth);
@@ -201,25 +202,12 @@ impl State {
         Some(FlameGraph::new(counts, weight, &sampling.flame, width))
     }
 
-    fn select_frame(&mut self, choose: impl Fn(&FlameGraph<'_>) -> Option<u32>) {
+    /// Selects a frame of the graph, if there is one to choose.
+    pub(in crate::app) fn select_frame(&mut self, choose: impl Fn(&FlameGraph<'_>) -> Option<u32>) {
         let path = self.flame().and_then(|graph| Some(names(&graph.counts, choose(&graph)?)));
         if let Some(path) = path {
             self.views.sampling.flame.selected = path;
         }
-    }
-
-    pub(in crate::app) fn step_flame(&mut self, step: Step) {
-        self.select_frame(|graph| Some(graph.after(step)));
-    }
-
-    /// Selects the frame at a position; `area` is the area of the graph.
-    pub(in crate::app) fn click_frame(&mut self, area: Rect, x: u16, y: u16) {
-        self.select_frame(|graph| graph.at(area, x, y));
-    }
-
-    /// Selects the adjacent frame in the same line.
-    pub(in crate::app) fn step_sideways(&mut self, to: Neighbor) {
-        self.select_frame(|graph| graph.beside(to));
     }
 
     /// Shows the selected frame at full width.

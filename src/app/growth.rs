@@ -74,7 +74,8 @@ pub(super) fn heap(counters: &CountersSnapshot, thresholds: &Thresholds) -> Opti
         [] => ("gen 2 grew from", collected_sizes(counters)),
         _ => ("gen 2 GCs leave more:", survived),
     };
-    let (what, (why, briefly), growth) = match collected_growth(&sizes, latest_time(counters), thresholds) {
+    let latest = counters.counters.iter().map(|counter| counter.at).max().unwrap_or(0);
+    let (what, (why, briefly), growth) = match collected_growth(&sizes, latest, thresholds) {
         Some(growth) => (what, (HEAP_GROWTH_REASON, HEAP_GROWTH_BRIEFLY), growth),
         None => {
             let why = "a leak or a cache, unless the next gen 2 GC frees it";
@@ -84,11 +85,6 @@ pub(super) fn heap(counters: &CountersSnapshot, thresholds: &Thresholds) -> Opti
     let (from, to) = (Bytes(growth.from as u64), Bytes(growth.to as u64));
     let finding = finding(Tab::Gc, format!("{what} {from} to {to} in {}", growth.time()), why, "its history");
     Some((growth.to / growth.from.max(1.0) / thresholds.heap_growth(), Finding { briefly, live: HEAP_ADVICE, ..finding }))
-}
-
-/// Returns the time of the latest counter values.
-fn latest_time(counters: &CountersSnapshot) -> i64 {
-    counters.counters.iter().map(|counter| counter.at).max().unwrap_or(0)
 }
 
 /// Returns what each gen 2 collection left, in bytes, with its time; at most one value a second.

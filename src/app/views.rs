@@ -123,14 +123,9 @@ impl State {
     }
 
     /// Returns the sortable columns of the open tab's list.
-    fn sortable(&self) -> Vec<Column> {
+    pub(in crate::app) fn sortable(&self) -> Vec<Column> {
         let columns = self.tab_view().map(|(view, _)| view.list.columns()).unwrap_or_default();
         columns.into_iter().filter(|column| column.sortable).collect()
-    }
-
-    /// Whether the list of the open tab can be sorted.
-    pub(in crate::app) fn is_sortable(&self) -> bool {
-        !self.sortable().is_empty()
     }
 
     /// Sorts the open tab's list by the column next to the current one, wrapping around at the ends.

@@ -262,7 +262,7 @@ pub(super) fn pause(state: &State) -> Status {
 }
 
 pub(super) fn sortable(state: &State) -> Status {
-    ready_if(state.is_sortable())
+    ready_if(!state.sortable().is_empty())
 }
 
 pub(in crate::app) fn recorded(state: &State) -> Status {

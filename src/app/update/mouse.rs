@@ -110,7 +110,7 @@ fn click_detail(state: &mut State, x: u16, y: u16) {
         }
     } else if state.tab == Tab::Methods && state.is_flame() {
         if let Some(area) = state.tab_view().map(|(_, geometry)| geometry.list) {
-            state.click_frame(area, x, y);
+            state.select_frame(|graph| graph.at(area, x, y));
         }
     } else if !state.click_title(x, y) {
         state.select_row(y);

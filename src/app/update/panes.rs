@@ -26,7 +26,7 @@ pub(in crate::app) fn step(state: &mut State, step: Step) {
     match state.tab {
         Tab::Overview => step_overview(state, step),
         Tab::Trace => choose_recording(state, step),
-        Tab::Methods if state.is_flame() => state.step_flame(step),
+        Tab::Methods if state.is_flame() => state.select_frame(|graph| Some(graph.after(step))),
         _ => state.step_view(step),
     }
 }
