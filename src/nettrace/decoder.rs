@@ -147,11 +147,6 @@ impl Decoder {
         self.blocks.largest_metadata_id()
     }
 
-    /// Returns whether the end marker was reached. Bytes after it are ignored.
-    pub fn is_complete(&self) -> bool {
-        self.ended && self.failed.is_none()
-    }
-
     /// Decodes the next bytes of the stream.
     ///
     /// # Errors
