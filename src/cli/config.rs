@@ -201,7 +201,8 @@ fn describe(command: &Command) -> String {
             let help = option.get_help().map(ToString::to_string).unwrap_or_default();
             let (help, value) = match (option.get_action(), option.get_default_values()) {
                 (ArgAction::SetTrue, _) => (help, "false".to_owned()),
-                (_, [default]) => (help, toml_text(&default.to_string_lossy())),
+                // Help and defaults are dn-top's own texts, which contain nothing that Rust and TOML escape differently.
+                (_, [default]) => (help, format!("{:?}", default.to_string_lossy())),
                 (action, _) => {
                     let name = option.get_value_names().unwrap_or_default().first().map_or("VALUE", |name| name.as_str());
                     let nothing = if matches!(action, ArgAction::Append) { "[]" } else { "\"\"" };
@@ -211,11 +212,6 @@ fn describe(command: &Command) -> String {
             format!("\n# {help}\n# {} = {value}\n", option.get_long().unwrap_or_default())
         })
         .collect()
-}
-
-/// Help and defaults are dn-top's own texts, which contain nothing that Rust and TOML escape differently.
-fn toml_text(text: &str) -> String {
-    format!("{text:?}")
 }
 
 #[cfg(test)]

@@ -24,18 +24,17 @@ pub(super) fn run(arguments: &args::Diff) -> Result<Exit, Failure> {
     }
     let (before, after) = (read(first, arguments.before_range)?, read(second, arguments.after_range)?);
     let sections = before.analysis.compare(&after.analysis);
-    if arguments.output.json {
+    let documents = || {
         let sections: Vec<Value> = sections.iter().map(|section| document(section, arguments.count)).collect();
-        print::json(json!({ "before": recording(first, &before), "after": recording(second, &after), "sections": sections }))?;
-    } else {
-        print::text(|out| {
-            for (title, path, contents) in [("before", first, &before), ("after", second, &after)] {
-                let file = SafeText::from_path(path);
-                writeln!(out, "{title:<8}{file}: {}", print::seconds(contents.duration))?;
-            }
-            sections.iter().try_for_each(|section| write_section(out, section, arguments.count))
-        })?;
-    }
+        json!({ "before": recording(first, &before), "after": recording(second, &after), "sections": sections })
+    };
+    print::result(arguments.output.json, documents, |out| {
+        for (title, path, contents) in [("before", first, &before), ("after", second, &after)] {
+            let file = SafeText::from_path(path);
+            writeln!(out, "{title:<8}{file}: {}", print::seconds(contents.duration))?;
+        }
+        sections.iter().try_for_each(|section| write_section(out, section, arguments.count))
+    })?;
     for (path, contents) in [(first, &before), (second, &after)] {
         if let Some(trouble) = &contents.trouble {
             print::message(format_args!("{}: {trouble}", path.display()));

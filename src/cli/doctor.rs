@@ -18,19 +18,16 @@ pub(super) async fn run(host: &Host, is_json: bool) -> Result<Exit, Failure> {
     checks.extend(processes(host).await?);
     checks.push(perfetto().await);
     checks.extend([terminal(), locale(), clipboard()]);
-    if is_json {
-        let document = |Check { subject, grade, finding, advice }: Check| {
-            let state = match grade {
-                Grade::Good => "ok",
-                Grade::Optional => "optional",
-                Grade::Bad => "bad",
-            };
-            json!({ "subject": subject, "state": state, "finding": finding, "advice": advice })
+    let document = |Check { subject, grade, finding, advice }: &Check| {
+        let state = match grade {
+            Grade::Good => "ok",
+            Grade::Optional => "optional",
+            Grade::Bad => "bad",
         };
-        print::json(json!({ "checks": checks.into_iter().map(document).collect::<Vec<_>>() }))?;
-        return Ok(Exit::Done);
-    }
-    print::text(|out| {
+        json!({ "subject": subject, "state": state, "finding": finding, "advice": advice })
+    };
+    let documents = || json!({ "checks": checks.iter().map(document).collect::<Vec<_>>() });
+    print::result(is_json, documents, |out| {
         for Check { subject, grade, finding, advice } in &checks {
             writeln!(out, "{:<3}{subject:<13}{finding}", grade.word())?;
             if let Some(advice) = advice {

@@ -2,7 +2,7 @@
 
 use super::exit::{Exit, Failure};
 use super::host::Host;
-use super::print::{self, Value, json};
+use super::print::{self, json};
 use super::target::{connect, display_name, exchange_error};
 use crate::ipc;
 use crate::model::{EnvironmentSource, Variable};
@@ -21,18 +21,14 @@ pub(super) async fn run(host: &Host, target: &str, reveal: bool, is_json: bool) 
     };
     let mut rows: Vec<_> = variables.into_iter().map(row).collect();
     rows.compact_sort_by(|(.., a), (.., b)| a.name.cmp(&b.name));
-    if is_json {
-        // JSON escapes control characters, so the text is written unchanged.
-        let row = |(masked, _, raw): &(bool, Variable, ipc::Variable)| json!({ "name": raw.name, "value": (!masked).then_some(&raw.value), "masked": masked });
-        let variables: Vec<Value> = rows.iter().map(row).collect();
-        // `runtime` for current values, `startup` for those at the start of the process.
-        print::json(json!({ "source": source.name(), "variables": variables }))?;
-    } else {
-        print::text(|out| {
-            rows.iter().try_for_each(|(masked, Variable { name, value, .. }, _)| {
-                writeln!(out, "{name}={}", if *masked { "(masked: --reveal shows it)" } else { value.as_str() })
-            })
-        })?;
-    }
+    // JSON escapes control characters, so the text is written unchanged.
+    let row = |(masked, _, raw): &(bool, Variable, ipc::Variable)| json!({ "name": raw.name, "value": (!masked).then_some(&raw.value), "masked": masked });
+    // `runtime` for current values, `startup` for those at the start of the process.
+    let document = || json!({ "source": source.name(), "variables": rows.iter().map(row).collect::<Vec<_>>() });
+    print::result(is_json, document, |out| {
+        rows.iter().try_for_each(|(masked, Variable { name, value, .. }, _)| {
+            writeln!(out, "{name}={}", if *masked { "(masked: --reveal shows it)" } else { value.as_str() })
+        })
+    })?;
     Ok(Exit::Done)
 }

@@ -5,21 +5,18 @@ use super::print::{self, json};
 use crate::clr::{Profile, format_provider, profiles};
 
 pub(super) fn run(is_json: bool) -> Result<Exit, Failure> {
-    if is_json {
-        let document = |profile: &Profile| {
-            json!({
-                "name": profile.name,
-                "question": profile.question,
-                "about": profile.about,
-                "cost": profile.cost,
-                "warning": profile.warning,
-                "providers": profile.providers.iter().map(format_provider).collect::<Vec<_>>(),
-            })
-        };
-        print::json(json!({ "profiles": profiles().iter().map(document).collect::<Vec<_>>() }))?;
-        return Ok(Exit::Done);
-    }
-    print::text(|out| {
+    let document = |profile: &Profile| {
+        json!({
+            "name": profile.name,
+            "question": profile.question,
+            "about": profile.about,
+            "cost": profile.cost,
+            "warning": profile.warning,
+            "providers": profile.providers.iter().map(format_provider).collect::<Vec<_>>(),
+        })
+    };
+    let documents = || json!({ "profiles": profiles().iter().map(document).collect::<Vec<_>>() });
+    print::result(is_json, documents, |out| {
         for Profile { name, question, about, cost, warning, providers, .. } in profiles() {
             writeln!(out, "{name}: {question}\n    {about}\n    Overhead: {cost}.")?;
             if let Some(warning) = warning {
