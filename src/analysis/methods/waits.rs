@@ -31,13 +31,6 @@ pub enum WaitReason {
 pub fn name(self) -> &'static str;
 }
 
-impl WaitReason {
-    /// Returns the reason with this [name](Self::name).
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.name() == name)
-    }
-}
-
 /// Prefixes of the names of waiting methods, by reason. The first match counts.
 const METHODS: &[(WaitReason, &[&str])] = &[
     (
@@ -264,13 +257,5 @@ mod tests {
         }
         let (busy, idle_ns) = samples.profile(&symbols).without_idle();
         assert_eq!((busy.count(crate::analysis::SampleFilter::ALL).samples().all_ns(), idle_ns), (20, 500));
-    }
-
-    #[test]
-    fn wait_reason_names_round_trip() {
-        for reason in WaitReason::ALL {
-            assert_eq!(WaitReason::from_name(reason.name()), Some(reason));
-        }
-        assert_eq!(WaitReason::from_name("futex"), None);
     }
 }

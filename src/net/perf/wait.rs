@@ -113,11 +113,6 @@ impl Wait {
         // The kernel's general sleep functions are `Other`.
         innermost_first.iter().find_map(|function| Self::of(function.as_bytes()).filter(|wait| *wait != Self::Other))
     }
-
-    /// Returns the wait with this [word](Self::word).
-    pub fn from_name(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|wait| wait.word() == word)
-    }
 }
 
 /// Accounts the off-CPU time of a thread by its context switches. Times are in nanoseconds on CLOCK_MONOTONIC.

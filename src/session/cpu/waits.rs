@@ -10,7 +10,8 @@ use crate::sorting::CompactSort;
 
 /// Returns the known word for a wait read from a file; files of later versions may have other words.
 pub(in crate::session) fn known_wait(word: &str) -> &'static str {
-    WaitReason::from_name(word).map(WaitReason::name).or(Wait::from_name(word).map(Wait::word)).unwrap_or(Wait::Other.word())
+    let mut words = WaitReason::ALL.into_iter().map(WaitReason::name).chain(Wait::ALL.into_iter().map(Wait::word));
+    words.find(|known| *known == word).unwrap_or(Wait::Other.word())
 }
 
 /// Returns the waits of threads that had work, by method, and the time others were idle; `None` if no waits are known. The samples of the same
@@ -82,6 +83,13 @@ mod tests {
     use super::*;
 
     const NOTHING: [(WaitReason, u64); 2] = [(WaitReason::Lock, 0), (WaitReason::Gc, 0)];
+
+    #[test]
+    fn words_for_waits_in_a_file_are_known() {
+        let words: Vec<_> = WaitReason::ALL.map(WaitReason::name).into_iter().chain(Wait::ALL.map(Wait::word)).collect();
+        assert_eq!(words.iter().map(|word| known_wait(word)).collect::<Vec<_>>(), words);
+        assert_eq!(["later", ""].map(known_wait), ["other"; 2]);
+    }
 
     #[test]
     fn known_waits_get_reasons_and_the_total_is_kept() {
