@@ -9,7 +9,7 @@ use super::interrupt::{self, interruptible};
 use super::print::{self, Value, json};
 use super::runtime;
 use crate::export::{Finished, JoinCounts, Options, Part};
-use crate::model::{Nanoseconds, SafeText, TraceFormat, check_file_name, export_stem};
+use crate::model::{Counted, Nanoseconds, SafeText, TraceFormat, check_file_name, export_stem};
 use crate::net::interrupts::Interrupts;
 use crate::session::{Destination, ExportError, Exported, export};
 
@@ -24,6 +24,9 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
     if let Some((_, what)) = only_perfetto.into_iter().find(|(is_requested, _)| *is_requested && format != TraceFormat::Perfetto) {
         return Err(Failure::usage(format!("{what} needs --format perfetto")));
     }
+    if arguments.all_events && !format.has_timeline() {
+        return Err(Failure::usage("--all-events needs --format perfetto or chromium"));
+    }
     if !format.has_parts() && (from, to, arguments.thread.is_empty()) != (i64::MIN, i64::MAX, true) {
         return Err(Failure::usage("the format nettrace holds all of a recording: leave --from, --to and --thread out"));
     }
@@ -35,7 +38,8 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
         check_file_name(path, format.extension()).map_err(Failure::usage)?;
     }
     let part = Part { window: from..=to, threads: arguments.thread.iter().copied().collect() };
-    let options = Options { calls: arguments.slices, tasks: arguments.flows, ..Options::new(format, part) };
+    let options =
+        Options { calls: arguments.slices, tasks: arguments.flows, all_events: arguments.all_events, ..Options::new(format, part) };
     let destination = match &arguments.output_path {
         Some(_) if to_stdout => Destination::Stdout,
         Some(path) => Destination::File(path.clone()),
@@ -63,8 +67,13 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
         if let Some(trouble) = exported.pass.trouble() {
             print::message(format_args!("{path}: {trouble}"));
         }
-        if let Some(joined) = exported.joined() {
-            print::message(format_args!("{path}: {joined}"));
+        match &exported.finished {
+            Finished::Joined(joined) => print::message(format_args!("{path}: {joined}")),
+            Finished::Part(written) if written.left_out > 0 && format.has_timeline() => print::message(format_args!(
+                "{path}: {} of the program's own providers are left out: --all-events shows them",
+                Counted(written.left_out, "event")
+            )),
+            Finished::Part(_) => {}
         }
     }
     missing(&exported, arguments).iter().for_each(print::message);
@@ -161,6 +170,7 @@ mod tests {
             "csv -o - --json",
             "csv --slices",
             "csv --flows",
+            "csv --all-events",
             "csv b.nettrace",
             "nettrace --from 1s",
             "nettrace --thread 7",

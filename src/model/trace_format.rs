@@ -51,6 +51,11 @@ impl TraceFormat {
         !matches!(self, Self::Speedscope | Self::Folded | Self::Html | Self::Pprof)
     }
 
+    /// Whether events are placed on a timeline.
+    pub fn has_timeline(self) -> bool {
+        matches!(self, Self::Perfetto | Self::Chromium)
+    }
+
     /// Whether a part of a recording can be exported in this format.
     pub fn has_parts(self) -> bool {
         self != Self::Nettrace

@@ -24,7 +24,7 @@ fn export(bytes: &[u8], format: TraceFormat, number: u32) -> Vec<u8> {
     let mut overview = Overview::default();
     read(bytes, &mut overview);
     let mut out = Vec::new();
-    let options = Options { format, part: Part::default(), calls: false, tasks: true, number };
+    let options = Options { tasks: true, number, ..Options::new(format, Part::default()) };
     let mut export = Export::new(options, overview, Box::new(&mut out), Box::new(Cursor::new(Vec::new()))).unwrap();
     read(bytes, &mut export);
     export.finish().unwrap();

@@ -161,9 +161,10 @@ fn inapplicable(command: &args::Command) -> Vec<&'static str> {
         args::Command::Heap(heap) if heap.file().is_some() => vec!["gcdump", "output"],
         args::Command::Export(export) => {
             let of_perfetto = ["slices", "flows"].into_iter().filter(|_| export.format != TraceFormat::Perfetto);
+            let of_timelines = (!export.format.has_timeline()).then_some("all-events");
             let of_parts = ["from", "to", "thread"].into_iter().filter(|_| !export.format.has_parts());
             let of_files = export.output_path.as_ref().filter(|path| path.as_os_str() == "-").map(|_| "json");
-            of_perfetto.chain(of_parts).chain(of_files).collect()
+            of_perfetto.chain(of_timelines).chain(of_parts).chain(of_files).collect()
         }
         _ => Vec::new(),
     }

@@ -87,7 +87,7 @@ impl Sink for LiveTrace {
         let subject = Subject { header, command_line, runtime, ..Subject::default() };
         let writer = Perfetto::live(io::sink(), subject, started as i64, &name);
         let stacks = Stacks::new(Symbols::default(), Images::default());
-        let mut walk = Walk::new(Output::new(Box::new(writer), stacks, Part::default(), pid), false, false);
+        let mut walk = Walk::new(Output::new(Box::new(writer), stacks, Part::default(), pid), false, false, true);
         walk.trace(&header);
         self.early_threads.drain(..).for_each(|thread| walk.thread(&thread));
         self.walk = Some(walk);

@@ -52,6 +52,9 @@ pub use perfetto::notices;
 pub use speedscope::Scratch;
 pub use writer::LivePackets;
 
+/// Maximum number of events of the program's own providers in a trace that was not requested to have all: it would mainly consist of them.
+const MAX_OWN_EVENTS: u64 = 100_000;
+
 /// Options of an export.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -63,6 +66,8 @@ pub struct Options {
     pub calls: bool,
     /// Whether tasks are linked from the thread that creates them to the one that runs them (Perfetto only).
     pub tasks: bool,
+    /// Whether the events of the program's own providers are written even if there are very many.
+    pub all_events: bool,
     /// Index of the recording among those exported into one trace (Perfetto only).
     pub number: u32,
 }
@@ -70,7 +75,7 @@ pub struct Options {
 impl Options {
     /// Options without anything that only one format has.
     pub fn new(format: TraceFormat, part: Part) -> Self {
-        Self { format, part, calls: false, tasks: false, number: 0 }
+        Self { format, part, calls: false, tasks: false, all_events: false, number: 0 }
     }
 }
 
@@ -98,7 +103,8 @@ impl<'w> Export<'w> {
     /// # Errors
     /// The output cannot be written.
     pub fn new(options: Options, overview: Overview, out: Box<dyn Write + 'w>, scratch: Box<dyn Scratch + 'w>) -> io::Result<Self> {
-        let Options { format, part, calls, tasks, number } = options;
+        let Options { format, part, calls, tasks, all_events, number } = options;
+        let left_out = if all_events || overview.own_events <= MAX_OWN_EVENTS { 0 } else { overview.own_events };
         // Kernel samples make those of the runtime redundant: with both, everything would be counted twice, and calls would be torn apart.
         let has_cpu_samples = overview.has_cpu_samples;
         let (subject, stacks) = overview.into_parts();
@@ -113,7 +119,9 @@ impl<'w> Export<'w> {
             TraceFormat::Nettrace => return Ok(Self(Box::new(Join::new(&subject.header, out, None)))),
             TraceFormat::Csv => return Ok(Self(Box::new(Csv::new(out, part)))),
         };
-        Ok(Self(Box::new(Walk::new(Output::new(writer, stacks, part, process), tasks, has_cpu_samples))))
+        let mut output = Output::new(writer, stacks, part, process);
+        output.written.left_out = left_out;
+        Ok(Self(Box::new(Walk::new(output, tasks, has_cpu_samples, left_out == 0))))
     }
 
     /// Starts merging a recording and CPU samples of the same clock into one stream in nettrace format.

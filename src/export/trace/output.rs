@@ -59,6 +59,8 @@ pub struct Written {
     pub samples: u64,
     /// Number of everything else: events, slices, values of counters, allocations.
     pub others: u64,
+    /// Number of events of the program's own providers that were left out because the recording has too many.
+    pub left_out: u64,
     /// Selected threads to which something belongs; empty if all threads are selected.
     pub threads: StdSet<u64>,
     /// Time of the newest event of the recording, in the part or not. Nanoseconds since the start of the session.
@@ -86,7 +88,7 @@ pub(super) struct Output<'w> {
     path: Vec<FrameId>,
     /// Number of slices so far that began before the part.
     early: i64,
-    written: Written,
+    pub(super) written: Written,
 }
 
 /// State of a thread.

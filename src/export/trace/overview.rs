@@ -6,6 +6,7 @@ use crate::clr::payload::{Fields, Payload, ProcessInfo, RuntimeInformation};
 use crate::nettrace::{ByMetadata, Event, Metadata, SequencePoint, Sink, TraceHeader};
 
 use super::stacks::Stacks;
+use super::walk::is_own;
 use super::writer::Subject;
 
 /// Maximum length of a command line, in characters.
@@ -16,6 +17,9 @@ const MAX_COMMAND_LINE: usize = 4096;
 pub struct Overview {
     pub(super) symbols: Live,
     kinds: ByMetadata<EventKind>,
+    is_own: ByMetadata<bool>,
+    /// Number of events of the program's own providers.
+    pub(super) own_events: u64,
     pub(super) subject: Subject,
     pub(super) images: Images,
     /// Whether there are kernel samples, in this recording or in another file that is exported as well. They make those of the runtime redundant,
@@ -28,6 +32,8 @@ impl Default for Overview {
         Self {
             symbols: Live::symbols_only(),
             kinds: ByMetadata::default(),
+            is_own: ByMetadata::default(),
+            own_events: 0,
             subject: Subject::default(),
             images: Images::default(),
             has_cpu_samples: false,
@@ -60,6 +66,7 @@ impl Sink for Overview {
 
     fn metadata(&mut self, metadata: &Metadata) {
         self.kinds.push(EventKind::of(metadata));
+        self.is_own.push(is_own(metadata));
         self.symbols.metadata(metadata);
     }
 
@@ -76,6 +83,7 @@ impl Sink for Overview {
                 }
             }
             EventKind::CpuSample => self.has_cpu_samples = true,
+            EventKind::Other => self.own_events += u64::from(self.is_own.of(event.metadata)),
             kind @ (EventKind::ProcessName | EventKind::ProcessMapping | EventKind::ProcessSymbol) => {
                 // Malformed events are ignored.
                 let _ = self.images.feed(kind, event);

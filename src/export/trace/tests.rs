@@ -1,6 +1,7 @@
 //! Exports of generated and damaged streams.
 
 mod format_6;
+mod own_events;
 mod samples;
 
 use std::io::{self, Cursor, Write};
@@ -26,7 +27,7 @@ fn export_part(bytes: &[u8], format: TraceFormat, part: Part) -> Vec<u8> {
     let mut overview = Overview::default();
     read(bytes, &mut overview);
     let mut out = Vec::new();
-    let options = Options { format, part, calls: true, tasks: true, number: 0 };
+    let options = Options { calls: true, tasks: true, ..Options::new(format, part) };
     let mut export = Export::new(options, overview, Box::new(&mut out), Box::new(Cursor::new(Vec::new()))).unwrap();
     read(bytes, &mut export);
     export.finish().unwrap();
@@ -221,25 +222,6 @@ fn events_of_net_core_3_are_exported() {
     assert_eq!(names, ["paid", "shipped"]);
     let tasks: Vec<_> = chromium(&bytes, "cat", "task").iter().map(|event| event["args"]["task"].clone()).collect();
     assert_eq!(tasks, [5, 6]);
-}
-
-#[test]
-fn events_of_the_program_are_shown_as_recorded() {
-    let provider = "MyCompany-Orders";
-    let shipped = described(provider, 7, "Shipped", &[("order", FieldType::Int32), ("\"by\"", FieldType::String)]);
-    let mut payload = 42_u32.to_le_bytes().to_vec();
-    payload.put_utf16z("Ada");
-    let ignored = [kind("Microsoft-Windows-DotNETRuntimeRundown", 150, 0), kind("Microsoft-Windows-DotNETRuntime", 35, 0)];
-    let [rundown, triggered] = ignored.map(|ignored| (3, ignored, vec![0; 8]));
-    let bytes = stream(&[(1, shipped, payload), (2, described(provider, 8, "", &[]), vec![]), rundown, triggered]);
-    let shown: Vec<_> = chromium(&bytes, "cat", "event").iter().map(|event| (event["name"].clone(), event["args"].clone())).collect();
-    assert_eq!(
-        shown,
-        [
-            ("Shipped".into(), serde_json::json!({ "provider": provider, "order": "42", "\"by\"": "Ada" })),
-            ("Event 8".into(), serde_json::json!({ "provider": provider })),
-        ]
-    );
 }
 
 /// Every process numbers its tasks from 1.

@@ -49,21 +49,22 @@ pub(super) struct Walk<'w> {
     newest_ticks: i64,
     /// Whether tasks are linked across threads.
     with_tasks: bool,
+    /// Whether events of the program's own providers are shown.
+    with_own_events: bool,
     /// Whether samples of the runtime are left out.
     without_samples: bool,
     texts: [String; 2],
     described: Described,
 }
 
-/// Returns the name of an event that is shown as it was recorded: one that is not interpreted, of a provider that is not .NET's.
-fn own_name(metadata: &Metadata) -> Option<String> {
+/// Whether an event is shown as it was recorded: it is not interpreted, and its provider is not .NET's.
+pub(super) fn is_own(metadata: &Metadata) -> bool {
     let provider = &metadata.provider;
-    let is_own = EventKind::of(metadata) == EventKind::Other && known_provider(provider).is_none() && !EventKind::only_describes(provider);
-    is_own.then(|| if metadata.name.is_empty() { format!("Event {}", metadata.event_id) } else { metadata.name.clone() })
+    EventKind::of(metadata) == EventKind::Other && known_provider(provider).is_none() && !EventKind::only_describes(provider)
 }
 
 impl<'w> Walk<'w> {
-    pub(super) fn new(output: Output<'w>, with_tasks: bool, without_samples: bool) -> Self {
+    pub(super) fn new(output: Output<'w>, with_tasks: bool, without_samples: bool, with_own_events: bool) -> Self {
         Self {
             output,
             header: TraceHeader::default(),
@@ -78,6 +79,7 @@ impl<'w> Walk<'w> {
             lost_until: HashMap::default(),
             newest_ticks: 0,
             with_tasks,
+            with_own_events,
             without_samples,
             texts: Default::default(),
             described: Described::default(),
@@ -356,7 +358,8 @@ impl Sink for Walk<'_> {
 
     fn metadata(&mut self, metadata: &Metadata) {
         self.kinds.push(EventKind::of(metadata));
-        self.own_names.push(own_name(metadata));
+        let name = || if metadata.name.is_empty() { format!("Event {}", metadata.event_id) } else { metadata.name.clone() };
+        self.own_names.push((self.with_own_events && is_own(metadata)).then(name));
     }
 
     fn needs_order(&self, metadata: &Metadata) -> bool {
