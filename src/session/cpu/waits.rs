@@ -57,7 +57,7 @@ pub(super) fn attribute_waits(
     let left_sum: u64 = left.iter().map(|(_, ns)| ns).sum();
     // The two are measured differently, so their totals differ slightly.
     let share = |ns: u64, of: u64, is: u64| (u128::from(ns) * u128::from(is) / u128::from(of.max(1))) as u64;
-    let known_is = if left_sum == 0 { blocked } else { known.min(blocked) };
+    let known_is = known.min(blocked);
     waits.values_mut().for_each(|ns| *ns = share(*ns, known, known_is));
     for (kind, ns) in left {
         *waits.entry(kind).or_default() += share(ns, left_sum, blocked - known_is);
@@ -81,6 +81,30 @@ pub(super) fn attribute_waits(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::{CpuSamples, CpuStack, NativeFunction, SampleFilter, Symbols, ThreadId};
+
+    /// Such as a NativeAOT program.
+    #[test]
+    fn native_frames_are_removed_only_below_managed_code() {
+        let profile = |frames: &[(u64, Origin)]| {
+            let mut symbols = Symbols::default();
+            for (start, origin) in frames {
+                let name = &format!("f{start}");
+                symbols.add_native(&NativeFunction { address: *start, start: *start, size: 16, name, image: "", origin: *origin });
+            }
+            let user: Vec<_> = frames.iter().map(|(start, _)| start + 1).collect();
+            let mut waits = CpuSamples::of_waits();
+            waits.add_time(&CpuStack { thread: ThreadId::of(1), at: 0, kernel: &[], user: &user, missing: None }, 5);
+            waits.profile(&symbols)
+        };
+        let methods = |waits: &Profile, samples: &Profile| {
+            let left = without_native_frames(waits, samples);
+            left.count(SampleFilter::ALL).by_method().iter().filter(|method| method.total.all_ns() > 0).count()
+        };
+        let native = profile(&[(0x1000, Origin::Native), (0x2000, Origin::Gc)]);
+        let managed = profile(&[(0x1000, Origin::Native), (0x2000, Origin::Managed)]);
+        assert_eq!([methods(&native, &native), methods(&managed, &managed), methods(&native, &managed)], [2, 1, 0]);
+    }
 
     const NOTHING: [(WaitReason, u64); 2] = [(WaitReason::Lock, 0), (WaitReason::Gc, 0)];
 
