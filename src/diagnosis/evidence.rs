@@ -59,7 +59,7 @@ impl Evidence<'_> {
 
     /// Returns an error if there can be no events of a source, or if there are none and it is unknown whether they were recorded.
     pub(super) fn measured(&self, source: Source, seen: bool) -> Result<(), String> {
-        match source.is_in(self.recorded, self.analysis.cpu.is_none()) {
+        match source.is_in(self.recorded) {
             _ if seen => Ok(()),
             Some(true) => Ok(()),
             Some(false) => Err(format!("this recording has no {} (recorded by profile slow)", source.events())),

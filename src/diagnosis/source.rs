@@ -63,8 +63,8 @@ impl Source {
     }
 
     /// Returns whether a recording with these profiles, as in [`Recording::what`](crate::model::Recording::what), can contain this source;
-    /// `None` if it includes anything but profiles. `falls_back`: whether the kernel does not sample the process.
-    pub fn is_in(self, what: &[String], falls_back: bool) -> Option<bool> {
+    /// `None` if it includes anything but profiles.
+    pub fn is_in(self, what: &[String]) -> Option<bool> {
         // The profiles of a file are unknown.
         if what.is_empty() {
             return None;
@@ -77,9 +77,8 @@ impl Source {
                 provider.name() == name && all && provider.level().number() >= level
             };
             let profile = profile(word).ok()?;
-            // Samples are taken either by the kernel or by the runtime.
-            let fallback = profile.fallback.iter().filter(|_| falls_back || self == Self::Samples);
-            found |= profile.providers.iter().chain(&profile.required).chain(fallback).any(enables);
+            // The fallback of a profile is samples of the runtime, in place of those of the kernel.
+            found |= profile.providers.iter().chain(&profile.required).chain(&profile.fallback).any(enables);
         }
         Some(found)
     }
@@ -88,23 +87,27 @@ impl Source {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clr::profiles;
 
     #[test]
     fn every_source_names_a_profile_that_records_it() {
         for source in Source::ALL {
-            assert_eq!(source.is_in(&[source.profile().to_owned()], false), Some(true), "{source:?}");
+            assert_eq!(source.is_in(&[source.profile().to_owned()]), Some(true), "{source:?}");
         }
     }
 
     #[test]
     fn sources_missing_from_a_recording_are_detected() {
         let usual = ["dotnet-common", "dotnet-sampled-thread-time"].map(str::to_owned);
-        let held = Source::ALL.map(|source| source.is_in(&usual, false).unwrap());
+        let held = Source::ALL.map(|source| source.is_in(&usual).unwrap());
         assert_eq!(held, [true, false, true, true, true, true, false, false, false, true]);
         let cpu = ["cpu".to_owned()];
-        let of_cpu = |falls_back| [Source::Samples, Source::Contention].map(|source| source.is_in(&cpu, falls_back).unwrap());
-        assert_eq!((of_cpu(false), of_cpu(true)), ([true, true], [true, true]));
-        assert_eq!(Source::Collections.is_in(&["dotnet-common", "My-Own:1:5"].map(str::to_owned), false), None);
-        assert_eq!(Source::Collections.is_in(&[], false), None);
+        assert_eq!(
+            [Source::Samples, Source::Contention, Source::Logs].map(|source| source.is_in(&cpu)),
+            [Some(true), Some(true), Some(false)]
+        );
+        assert!(profiles().iter().flat_map(|profile| &profile.fallback).all(|provider| provider.name() == SAMPLE_PROFILER));
+        assert_eq!(Source::Collections.is_in(&["dotnet-common", "My-Own:1:5"].map(str::to_owned)), None);
+        assert_eq!(Source::Collections.is_in(&[]), None);
     }
 }

@@ -61,6 +61,9 @@ fn what_native_aot_does_not_report_is_not_measured() {
         let found = found(slowdowns(&Evidence { native_aot, recorded, runtime, ..evidence(&analysis, &thresholds) }), cause);
         assert_eq!((found.text.as_str(), found.severity.is_none()), (expected, native_aot));
     }
+    let contended = self::analysis(|snapshot| snapshot.contention.count = 1);
+    let all = slowdowns(&Evidence { native_aot: true, recorded, runtime: Some(8), ..evidence(&contended, &thresholds) });
+    assert!(found(all, Cause::Locks).severity.is_some(), "it has events");
 }
 
 /// Full collections a second apart, the latest now.
@@ -338,15 +341,17 @@ fn failed_requests_are_a_problem_and_slow_ones_are_not() {
 /// A convoy remains one on a machine without other load, however long the threads in it wait for a CPU.
 #[test]
 fn cpu_wait_is_named_together_with_a_problem_of_the_program() {
-    let titles = |lock_seconds: u64, full: u64, cpu_ms, runnable_ms| -> Vec<&str> {
+    let causes = |lock_seconds: u64, full: u64, cpu_ms, runnable_ms| {
         let analysis = analysis(|snapshot| {
             set_lock_waits(snapshot, lock_seconds);
             snapshot.gc.collections[2] = full;
         });
         let threads = &[main_thread(Duration::from_millis(cpu_ms), Some(Duration::from_millis(runnable_ms)))];
         let cpu_constraints = CpuConstraints { machine: Some(Duration::from_secs(40)), ..CpuConstraints::default() };
-        let all = slowdowns(&Evidence { threads, cpu_constraints, ..evidence(&analysis, &Thresholds::default()) });
-        verdict(&all).1.into_iter().map(|slowdown| slowdown.cause.title()).collect()
+        slowdowns(&Evidence { threads, cpu_constraints, ..evidence(&analysis, &Thresholds::default()) })
+    };
+    let titles = |lock_seconds, full, cpu_ms, runnable_ms| -> Vec<&str> {
+        verdict(&causes(lock_seconds, full, cpu_ms, runnable_ms)).1.into_iter().map(|slowdown| slowdown.cause.title()).collect()
     };
     // Three of four threads wait for the lock all the time, and the one that holds it waits for a CPU much of the time.
     assert_eq!(titles(60, 0, 2_000, 12_000), ["Lock contention", "Waiting for CPU"]);
@@ -355,6 +360,10 @@ fn cpu_wait_is_named_together_with_a_problem_of_the_program() {
     assert_eq!(titles(0, 30, 5_000, 15_000), ["Waiting for CPU", "GC and heap"]);
     assert_eq!(titles(0, 0, 19_000, 15_000), ["Waiting for CPU"], "of the CPU time that it got, nothing is a problem");
     assert_eq!(titles(60, 0, 19_000, 100), ["Lock contention"]);
+    // A worse convoy does not make the wait for CPUs worse.
+    let severity = |lock_seconds, cause| found(causes(lock_seconds, 0, 5_000, 15_000), cause).severity;
+    assert!(severity(6000, Cause::Locks) > severity(0, Cause::CpuWait));
+    assert_eq!(severity(6000, Cause::CpuWait), severity(0, Cause::CpuWait));
 }
 
 /// A thread that ran for part of 20 s, and was runnable for part of it.

@@ -131,7 +131,7 @@ impl<'a> Look<'a> {
         }
         let (events, profile) = (source.events(), source.profile());
         let so_far = if self.has_ended() { "in this recording" } else { "so far" };
-        match source.is_in(&self.tracked.value.what, self.tracked.value.cpu_unavailable.is_some()) {
+        match source.is_in(&self.tracked.value.what) {
             Some(false) => {
                 let key = self.state.key(Action::Profiles);
                 (format!("Not in this recording: {key}, then profile {profile}, records it."), Role::Warning)
