@@ -121,7 +121,7 @@ fn predecessors(edges: &Edges, roots: impl Iterator<Item = u32> + Clone, nodes: 
         let of_roots = roots.clone().filter_map(place).map(|place| (0, place));
         let targets =
             |(from, node): (usize, &u32)| edges.of(*node).iter().filter_map(|target| place(*target)).map(move |to| (from as u32, to));
-        of_roots.chain(nodes.iter().enumerate().skip(1).flat_map(targets)).filter(|(from, to)| from != to)
+        of_roots.chain(nodes.iter().enumerate().skip(1).flat_map(targets))
     };
     let mut ends = vec![0_u32; nodes.len()];
     for (_, to) in all() {
