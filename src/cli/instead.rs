@@ -73,7 +73,7 @@ fn corrected(original: &[OsString]) -> Option<Vec<OsString>> {
     };
     let without_option = || given.iter().filter(|word| !TARGET_OPTIONS.iter().any(|option| word == option)).cloned().collect();
     let candidates = [Some(given.clone()), Some(without_option()), dotnet_tools::with_own_options(&given), with_port(&given)];
-    candidates.into_iter().flatten().find(|line| line != original && is_valid(line))
+    candidates.into_iter().flatten().find(|line| is_valid(line))
 }
 
 /// Returns the command line with the diagnostic port as the target instead of an option, as .NET's tools have it; `None` if there is no such option,

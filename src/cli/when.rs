@@ -1,6 +1,7 @@
 //! Unattended captures: waits for the process (`--wait`) and for a condition (`--when`), and repeats the command (`--times`).
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use super::host::Host;
 use super::interrupt::until_signal;
 use super::target::{INFO_TIMEOUT, display_name};
 use super::{RunningCommand, print, target};
-use crate::model::{Figure, Process};
+use crate::model::Process;
 use crate::net::TargetError;
 use crate::net::client::Client;
 use crate::session::{ConditionError, ConditionUpdate, ConditionWait};
@@ -83,13 +84,11 @@ pub(super) async fn wait(host: &Host, process: &mut Process, client: &Client, wh
     let wait = until_signal(INTERRUPTED, start).await?;
     host.start_program(process, client).await?;
     print::message(format_args!("waiting for {conditions} of {name}; Ctrl-C cancels"));
-    let values: RefCell<Vec<(Figure, String)>> = RefCell::default();
+    let values: RefCell<BTreeMap<String, String>> = RefCell::default();
     let show = |update: ConditionUpdate<'_>| match update {
         ConditionUpdate::Value(figure, value) => {
             let mut values = values.borrow_mut();
-            values.retain(|(known, _)| known != figure);
-            values.push((figure.clone(), value.to_owned()));
-            values.sort_by_key(|(figure, _)| figure.to_string());
+            values.insert(figure.to_string(), value.to_owned());
             let values: Vec<_> = values.iter().map(|(figure, value)| format!("{figure}: {value}")).collect();
             print::rewrite_line(values.join(", "));
         }
@@ -114,4 +113,21 @@ pub(super) async fn wait_running(host: &Host, process: &mut Process, client: &Cl
 pub(super) fn check(when: &When, file: Option<&Path>) -> Result<(), Failure> {
     let is_given = when.when.is_some() || when.wait || when.times > 1;
     if is_given && file.is_some() { Err(Failure::usage("--when, --wait and --times are for a process; this is a file")) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Conditions;
+
+    #[test]
+    fn options_of_a_process_are_refused_for_a_file() {
+        let none = || When { when: None, wait: false, times: 1, pause: Duration::ZERO };
+        let file = Some(Path::new("a.nettrace"));
+        assert!(check(&none(), file).is_ok());
+        for given in [When { when: Conditions::parse("cpu>80").ok(), ..none() }, When { wait: true, ..none() }, When { times: 2, ..none() }]
+        {
+            assert!(check(&given, None).is_ok() && check(&given, file).is_err(), "{given:?}");
+        }
+    }
 }

@@ -21,7 +21,7 @@ use crate::cli::stdout::StdoutWriter;
 use crate::cli::target::{connect_running, display_name, exchange_error, start_error};
 use crate::cli::{interrupt, print};
 use crate::clr::{silent_provider_hint, without_events};
-use crate::model::{Bytes, Counted, Nanoseconds, safe};
+use crate::model::{Bytes, Counted, Nanoseconds, Process, safe};
 use crate::net::interrupts::Interrupts;
 use crate::session::{Follower, Unfinished};
 
@@ -41,21 +41,9 @@ pub(super) async fn follow(host: &Host, request: &Request<'_>, kind: OccurrenceK
     let name = display_name(&process);
     print::message(format_args!("following {name}; press Ctrl-C to stop"));
     let writer = StdoutWriter::start()?;
-    if let Some(gap) = request.analysis.native_aot_gap(&process) {
-        print::message(gap);
-    } else if request.stacks && process.native_aot {
-        print::message("a NativeAOT program does not name its methods; one of .NET 8 sends no stacks either");
-    }
-    if kind == OccurrenceKind::Allocations && !process.native_aot {
-        print::message(
-            "each line is a sample: the bytes allocated on a heap since the previous line, about 100 kB, and the object allocated last",
-        );
-    }
-    let hides_callers = process.runtime.as_ref().is_some_and(|version| VERSIONS_HIDING_CALLERS.contains(&version.major()));
-    if kind == OccurrenceKind::LockWaits && request.stacks && hides_callers && !process.native_aot {
-        print::message(
-            "before .NET 10, the runtime reports only the method that takes a lock, without its callers; `dn-top stacks` shows those of threads that wait now",
-        );
+    match request.analysis.native_aot_gap(&process) {
+        Some(gap) => print::message(gap),
+        None => hints(kind, request.stacks, &process).into_iter().for_each(print::message),
     }
     let requests_names = request.stacks && !process.native_aot;
     let output = Output {
@@ -70,6 +58,26 @@ pub(super) async fn follow(host: &Host, request: &Request<'_>, kind: OccurrenceK
     let duration = request.arguments.duration.unwrap_or(Duration::MAX);
     let followed = print_all(follower, output, duration, &name, &mut interrupts).await;
     writer.exit(followed, &mut interrupts).await
+}
+
+/// Returns sentences about what the events of this process show.
+fn hints(kind: OccurrenceKind, with_stacks: bool, process: &Process) -> Vec<&'static str> {
+    let hides_callers = process.runtime.as_ref().is_some_and(|version| VERSIONS_HIDING_CALLERS.contains(&version.major()));
+    let mut hints = Vec::new();
+    if with_stacks && process.native_aot {
+        hints.push("a NativeAOT program does not name its methods; one of .NET 8 sends no stacks either");
+    }
+    if kind == OccurrenceKind::Allocations && !process.native_aot {
+        hints.push(
+            "each line is a sample: the bytes allocated on a heap since the previous line, about 100 kB, and the object allocated last",
+        );
+    }
+    if kind == OccurrenceKind::LockWaits && with_stacks && hides_callers && !process.native_aot {
+        hints.push(
+            "before .NET 10, the runtime reports only the method that takes a lock, without its callers; `dn-top stacks` shows those of threads that wait now",
+        );
+    }
+    hints
 }
 
 /// Prints what occurs until the end of the process or of the time, the end of the output, or a signal, and ends the session.
@@ -269,7 +277,46 @@ fn text(time: Timestamp, occurrence: &Occurrence) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{Layer, LogMessage, ThrownException};
+    use crate::analysis::{Layer, LogMessage, ThreadId, ThrownException};
+    use crate::clr::payload::AllocationKind;
+    use crate::ipc::RuntimeVersion;
+    use crate::model::ProcessKey;
+
+    #[test]
+    fn hints_are_those_that_apply_to_the_process() {
+        use OccurrenceKind::{Allocations, Exceptions, LockWaits};
+        let (sample, callers, native) = ("each line is a sample", "before .NET 10", "a NativeAOT program");
+        for (kind, with_stacks, version, native_aot, expected) in [
+            (Exceptions, true, "9.0.7", false, &[][..]),
+            (Exceptions, false, "9.0.7", true, &[]),
+            (Exceptions, true, "9.0.7", true, &[native]),
+            (Allocations, true, "8.0.1", false, &[sample]),
+            (Allocations, false, "9.0.7", true, &[]),
+            (LockWaits, true, "3.1.23", false, &[]),
+            (LockWaits, true, "8.0.1", false, &[callers]),
+            (LockWaits, true, "9.0.7", false, &[callers]),
+            (LockWaits, false, "9.0.7", false, &[]),
+            (LockWaits, true, "10.0.1", false, &[]),
+            (LockWaits, true, "9.0.7", true, &[native]),
+        ] {
+            let process = Process { runtime: Some(RuntimeVersion::new(version)), native_aot, ..Process::new(ProcessKey::default()) };
+            let found = hints(kind, with_stacks, &process);
+            let agrees = found.len() == expected.len() && found.iter().zip(expected).all(|(hint, start)| hint.starts_with(start));
+            assert!(agrees, "{kind:?} {with_stacks} {version} {native_aot}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn allocation_has_the_size_of_its_object_if_known() {
+        let line = |object_bytes| {
+            let (thread, kind, type_name) = (ThreadId::of(7), AllocationKind::Large, "byte[]".to_owned());
+            let sample = AllocationSample { at: 0, thread, kind, bytes: 106_496, object_bytes, type_name, frames: Vec::new() };
+            text(Timestamp::UNIX_EPOCH, &Occurrence::Allocation(sample))
+        };
+        for (object_bytes, end) in [(None, "thread 7  LOH  106 kB  byte[]\n"), (Some(40), "thread 7  LOH  106 kB  byte[] of 40 B\n")] {
+            assert!(line(object_bytes).ends_with(end), "{:?}", line(object_bytes));
+        }
+    }
 
     #[test]
     fn line_without_a_message_does_not_end_in_spaces() {

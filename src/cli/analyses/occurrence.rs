@@ -112,7 +112,7 @@ pub(super) fn message_fields(message: &LogMessage) -> Vec<Field> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::LockWait;
+    use crate::analysis::{AllocationSample, LockWait};
     use crate::nettrace::ThreadId;
 
     #[test]
@@ -120,6 +120,13 @@ mod tests {
         let wait = LockWait { end: -1, thread: ThreadId::of(7), wait_ns: 5, owner: None, frames: Vec::new() };
         let found = fields(&Occurrence::LockWait(wait));
         let expected = [Value::Nanoseconds(0), Value::Count(7), Value::Nanoseconds(5), Value::Missing, Value::Missing];
+        assert_eq!(found.into_iter().map(|(_, value)| value).collect::<Vec<_>>(), expected);
+
+        let (kind, type_name) = (AllocationKind::Pinned, "byte[]".to_owned());
+        let sample = AllocationSample { at: 1, thread: ThreadId::of(7), kind, bytes: 9, object_bytes: None, type_name, frames: Vec::new() };
+        let found = fields(&Occurrence::Allocation(sample));
+        let (heap, name) = (Value::text("POH"), Value::text("byte[]"));
+        let expected = [Value::Nanoseconds(1), Value::Count(7), Value::Bytes(9), Value::Missing, heap, name, Value::Missing];
         assert_eq!(found.into_iter().map(|(_, value)| value).collect::<Vec<_>>(), expected);
     }
 
