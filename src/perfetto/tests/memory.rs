@@ -144,6 +144,7 @@ fn batches_without_packets_are_ignored() {
     writer.push(batch(&[vec![8]]));
     assert_eq!(reassembled(&[writer.chunk(100).unwrap()]), [vec![7; 9], vec![8]]);
     assert!(writer.is_empty() && writer.chunk(100).is_none());
+    assert_eq!(writer.required_size(), ChunkWriter::new(WriterId::new(1).unwrap()).required_size());
 }
 
 #[test]

@@ -77,19 +77,11 @@ impl ServiceRecording {
         // The receiver is gone if the connection is closed.
         let _ = self.events.send(ProducerReport::Started { instance, processes, troubles });
         control.stopped().await;
-        let limit = StopLimit { time: self.time_to_stop(), ..StopLimit::RUNDOWN };
+        let limit = StopLimit { time: time_to_stop(self.configuration.stop_timeout_ms), ..StopLimit::RUNDOWN };
         let mut stopping: JoinSet<()> = streams.into_iter().map(|(_, stream)| stream.stop(limit)).collect();
         // A panic in a task is reported by the panic hook.
         while stopping.join_next().await.is_some() {}
         let _ = self.events.send(ProducerReport::Ended { instance, packets: self.tally.counts() });
-    }
-
-    fn time_to_stop(&self) -> Duration {
-        let allowed = match self.configuration.stop_timeout_ms {
-            0 => STOP_TIMEOUT,
-            milliseconds => Duration::from_millis(milliseconds.into()),
-        };
-        allowed.saturating_sub(PACKETS_TIMEOUT).max(allowed / 2)
     }
 
     /// Opens a session in each process, until the stop signal. Also returns error messages for processes without one.
@@ -191,6 +183,27 @@ impl ServiceRecording {
             let Outlet { writer, buffer, work } = outlet;
             // If the connection is closed, packets are not needed.
             let _ = work.send(Work::Packets(Batch { writer, buffer, packets, _share: share }));
+        }
+    }
+}
+
+/// Returns the time for ending the sessions, given what the service waits for a data source to stop, in milliseconds.
+fn time_to_stop(stop_timeout_ms: u32) -> Duration {
+    let allowed = match stop_timeout_ms {
+        0 => STOP_TIMEOUT,
+        milliseconds => Duration::from_millis(milliseconds.into()),
+    };
+    allowed.saturating_sub(PACKETS_TIMEOUT).max(allowed / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_for_the_last_packets_is_left_of_that_of_the_service() {
+        for (timeout_ms, expected_ms) in [(0, 4000), (10_000, 9000), (1500, 750), (500, 250)] {
+            assert_eq!(time_to_stop(timeout_ms), Duration::from_millis(expected_ms), "{timeout_ms}");
         }
     }
 }
