@@ -136,12 +136,12 @@ fn read(file: &File, at: u64, count: u64) -> io::Result<Vec<u8>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use std::io::Write;
 
     /// Returns an ELF file with these names and nothing else.
-    fn elf(names: &[&str]) -> Vec<u8> {
+    pub(in crate::net) fn elf(names: &[&str]) -> Vec<u8> {
         const LOADED_AT: u64 = 0x40_0000;
         let table = names.iter().fold(vec![0], |table, name| [&table, name.as_bytes(), &[0]].concat());
         let dynamic_at = (HEADER + 2 * SEGMENT) as u64;

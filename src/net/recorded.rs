@@ -128,7 +128,9 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::model::{Contact, Trouble};
     use crate::net::clock::monotonic_ns;
+    use crate::net::fake_proc::{Fake, FakeProc, fake};
 
     #[test]
     fn only_the_recorded_process_is_found() {
@@ -157,6 +159,23 @@ mod tests {
         ] {
             let error = find(pid, began_ns, code).unwrap_err();
             assert!(error.contains(words), "{error}");
+        }
+        // Its socket may be left, and its pid used by another process since.
+        let contact = Contact::Trouble { kind: Trouble::Stale, reason: SafeText::default() };
+        let stale = Process { contact, ..own_process };
+        let recorded = RecordedProcess { pid: 7, began_ns: now_ns, code: &here };
+        assert!(matches!(super::find(&recorded, &[stale], &proc), Err(RecordedError::Ended(7))));
+    }
+
+    /// Until its parent has read its exit code, it keeps its pid.
+    #[test]
+    fn process_that_has_exited_is_not_the_recorded_one() {
+        let fake_proc = FakeProc::new();
+        let code = HashSet::from_iter([0x1000]);
+        for (state, is_over) in [('S', false), ('Z', true), ('X', true)] {
+            fake_proc.add(&Fake { state, ..fake(7).without_runtime() });
+            let found = Directory::new(fake_proc.sources()).unwrap().recorded(&RecordedProcess { pid: 7, began_ns: i64::MAX, code: &code });
+            assert_eq!(matches!(found, Err(RecordedError::Ended(7))), is_over, "{state}: {found:?}");
         }
     }
 }

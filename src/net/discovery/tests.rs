@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use super::*;
 use crate::model::{Contact, RunState, Stopper, Trouble};
+use crate::net::elf::tests::elf;
 use crate::net::fake_proc::{Fake, FakeProc, OLD, UPTIME, fake, own_uid};
 
 mod attach_errors;
@@ -43,14 +44,21 @@ fn process_with_socket_is_listed_with_details() {
 }
 
 #[test]
+fn error_has_the_limit_of_open_files_only_if_that_is_exceeded() {
+    let has_limit = |errno: Errno| with_limit(&errno.into()).contains("`ulimit -n` is ");
+    assert_eq!([Errno::MFILE, Errno::NFILE, Errno::ACCESS].map(has_limit), [true, false, false]);
+}
+
+#[test]
 fn stopped_processes_are_marked() {
     let fake_proc = FakeProc::new();
     fake_proc.socket("tmp", 42, OLD);
     let mut scanner = Scanner::new(fake_proc.sources()).unwrap();
-    let mut stopper = |state| {
-        fake_proc.add(&Fake { state, status: format!("{}TracerPid:\t77\n", fake(42).status), ..fake(42) });
+    let mut stopper_with = |state, tracer: u32| {
+        fake_proc.add(&Fake { state, status: format!("{}TracerPid:\t{tracer}\n", fake(42).status), ..fake(42) });
         scanner.scan(Instant::now()).unwrap().iter().find(|row| row.key.pid == 42).unwrap().usage.stopper
     };
+    let mut stopper = |state| stopper_with(state, 77);
     let write_threads = |states: [char; 4]| {
         for (tid, state) in (42..).zip(states) {
             let tail =
@@ -76,6 +84,7 @@ fn stopped_processes_are_marked() {
     assert_eq!(stopper('t'), Some(Stopper::Debugger(Some(77))));
     dump(42);
     assert_eq!(stopper('t'), None, "the runtime's own dump");
+    assert_eq!(stopper_with('t', 0), Some(Stopper::Debugger(None)), "one in another pid namespace");
 }
 
 #[test]
@@ -269,6 +278,20 @@ fn runtime_waiting_for_resume_is_suspended() {
         fake_proc.add(&case);
         fake_proc.socket("tmp", 5, case.started);
         assert_eq!(scan(&fake_proc)[0].run_state, state, "{:?} {}", case.threads, case.environ);
+    }
+
+    // NativeAOT of .NET 8 does not name its threads.
+    for (threads, environ, state) in [
+        (&["shop"; 2][..], suspend_setting, RunState::Suspended),
+        (&["shop"; 2], "A=1", RunState::Running),
+        (&["shop"; 3], suspend_setting, RunState::Running),
+    ] {
+        let fake_proc = FakeProc::new();
+        fake_proc.add(&Fake { threads, environ, ..fake(5) });
+        fs::write(fake_proc.path("proc/5/exe"), elf(&["DotNetRuntimeDebugHeader"])).unwrap();
+        fake_proc.socket("tmp", 5, OLD);
+        let rows = scan(&fake_proc);
+        assert_eq!((rows[0].native_aot, rows[0].run_state), (true, state), "{threads:?} {environ}");
     }
 
     let fake_proc = FakeProc::new();

@@ -197,6 +197,16 @@ mod tests {
     }
 
     #[test]
+    fn name_must_be_in_the_names_of_its_symbol_table() {
+        let mut bytes = elf(&[("name", 0, 0x10)]);
+        let symbol = HEADER + 3 * SECTION + 56 + SYMBOL;
+        for (name, found) in [(1_u32, 1), (5, 1), (6, 0), (u32::MAX, 0)] {
+            bytes[symbol..symbol + 4].copy_from_slice(&name.to_le_bytes());
+            assert_eq!(functions(&bytes).functions.len(), found, "{name}");
+        }
+    }
+
+    #[test]
     fn duplicate_symbol_tables_are_read_once() {
         let mut bytes = elf(&[("name", 0, 0x10)]);
         let section = bytes[HEADER + SECTION..HEADER + 2 * SECTION].to_vec();

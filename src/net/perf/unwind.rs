@@ -180,6 +180,7 @@ fn step(stack: &UserStack<'_>, registers: Registers, row: Option<UnwindRow>) -> 
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
     use std::path::Path;
 
     use super::*;
@@ -216,6 +217,20 @@ mod tests {
         for offset in [0, -8, 56, i64::MIN, i64::MAX] {
             assert_eq!(caller(&words, 9, row(offset, None)), None, "{offset}");
         }
+    }
+
+    /// A return address after a final call may already belong to the next function.
+    #[test]
+    fn functions_of_callers_are_those_of_their_calls() {
+        let (bytes, frame_pointer) = stack(&[1016, 50, 0, 90], 1000);
+        let stack = UserStack { instruction_pointer: 7, stack_pointer: 1000, frame_pointer, bytes: &bytes };
+        let (mut unwinder, looked_up) = (unwinder(), RefCell::new(Vec::new()));
+        let find = |address| {
+            looked_up.borrow_mut().push(address);
+            None
+        };
+        assert_eq!(unwinder.unwind(&stack, find), [7, 50, 90]);
+        assert_eq!(looked_up.into_inner(), [7, 49, 89]);
     }
 
     fn unwinder() -> Unwinder {

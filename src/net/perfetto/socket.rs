@@ -194,6 +194,36 @@ mod tests {
         }
     }
 
+    /// Who can replace the file of a socket receives what is sent to it.
+    #[tokio::test]
+    async fn socket_must_be_served_by_its_owner_or_root() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
+        let path = folder.path().join("producer");
+        let of_user = |user: u32| {
+            let listen = move |path: std::path::PathBuf| {
+                rustix::thread::set_thread_uid(rustix::process::Uid::from_raw(user)).unwrap();
+                std::os::unix::net::UnixListener::bind(path).unwrap()
+            };
+            let path = path.clone();
+            // The user of a thread is its own.
+            std::thread::spawn(move || listen(path)).join().unwrap()
+        };
+        for (server, owner, is_refused) in [(65_533, 65_533, false), (0, 65_533, false), (65_533, 0, true), (65_533, 65_532, true)] {
+            let _listener = of_user(server);
+            chown(&path, Some(owner), None).unwrap();
+            std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+            let found = connect(&Address::Path(path.clone())).await;
+            let refused = matches!(found, Err(Cause::OtherUser { owner: of, listens }) if (of, listens) == (owner, server));
+            assert_eq!((found.is_err(), refused), (is_refused, is_refused), "{server} {owner}");
+            std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
+            std::fs::remove_file(&path).unwrap();
+        }
+    }
+
     /// P12, M1: a file is received with the frame that it was sent with, however many frames one read returns, and wherever a read ends.
     #[tokio::test]
     async fn p12_file_is_received_with_its_frame() {

@@ -204,6 +204,19 @@ async fn invalid_clients_do_not_block_runtimes() {
     fixture.runtimes(&[1]).await;
 }
 
+#[tokio::test]
+async fn number_of_clients_that_send_nothing_is_limited() {
+    let fixture = fixture();
+    let began = Instant::now();
+    let mut silent = Vec::new();
+    for _ in 0..MAX_ADVERTISING {
+        silent.push(fixture.connect_and_send(b"").await);
+    }
+    let _next = fixture.connect_and_send(&Advertise { cookie: Cookie([9; 16]), pid: 9 }.encode()).await;
+    fixture.runtimes(&[9]).await;
+    assert!(began.elapsed() >= ADVERTISE_TIMEOUT, "it waits until one of them has timed out");
+}
+
 #[tokio::test(start_paused = true)]
 async fn invalid_advertise_message_is_rejected_at_its_first_wrong_byte() {
     let advertise = Advertise { cookie: Cookie([9; 16]), pid: 9 };

@@ -1,6 +1,7 @@
 //! Tests that depend on Linux sockets, /proc and the kernel.
 
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 
 use tokio::net::UnixStream;
 use tokio::time::timeout;
@@ -95,6 +96,39 @@ async fn another_process_with_the_same_pid_is_not_inspected() {
     assert_eq!(found(), [true; 3]);
     add(8);
     assert_eq!(found(), [false; 3]);
+}
+
+/// Until then, the copy may be the one that writes the dump.
+#[tokio::test]
+async fn copy_of_a_runtime_is_killed_once_the_runtime_has_replied() {
+    let fake_proc = FakeProc::new();
+    let mut copy = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+    let file = |pid: u32, name: &str| fake_proc.path(&format!("proc/{pid}/{name}"));
+    for (fake, stat) in [
+        (Fake { started: 7, ..fake(4242) }, None),
+        (Fake { threads: &[".NET EventPipe"], ..fake(copy.id()) }, Some("(.NET EventPipe) S 4242 ")),
+    ] {
+        fake_proc.add(&fake);
+        std::os::unix::fs::symlink("/dev/null", file(fake.pid, "exe")).unwrap();
+        if let Some(stat) = stat {
+            let own = std::fs::read_to_string(file(fake.pid, "stat")).unwrap();
+            std::fs::write(file(fake.pid, "stat"), own.replacen("(dotnet) S 1 ", stat, 1)).unwrap();
+        }
+    }
+    std::fs::write(file(4242, "task/4242/children"), copy.id().to_string()).unwrap();
+    let request = DumpRequest { path: TargetPath::new("/tmp/d").unwrap(), kind: DumpKind::Mini, flags: DumpFlags::default() };
+    let dump = async |reply| {
+        let server = Server::replying_with(reply);
+        let client = Client::for_process(server.client.endpoint().clone(), Arc::new(Proc::open(&fake_proc.path("proc")).unwrap()));
+        client.dump(&request, REPLY_TIMEOUT).await.unwrap_err()
+    };
+    let closed = dump(Vec::new()).await;
+    // A signal takes a moment.
+    sleep(Duration::from_millis(200)).await;
+    let runs = copy.try_wait().unwrap().is_none();
+    let failed = dump(error_reply(Hresult::FAIL)).await;
+    assert_eq!((runs, closed.hresult(), failed.hresult()), (true, None, Some(Hresult::FAIL)));
+    assert_eq!(copy.wait().unwrap().signal(), Some(9));
 }
 
 #[tokio::test]
