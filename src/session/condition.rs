@@ -319,19 +319,36 @@ mod tests {
         threshold
     }
 
+    /// A process that has used three seconds of processor time.
+    #[cfg(target_os = "linux")]
+    fn fake_proc() -> tempfile::TempDir {
+        let proc = tempfile::tempdir().unwrap();
+        std::fs::create_dir(proc.path().join("7")).unwrap();
+        let stat = "7 (dotnet) S 1 1 1 0 -1 4194560 1 2 3 4 300 0 0 0 20 0 1 0 1 1000000 2500 18446744073709551615 1 1 0 0 0 0 0 4096 0 0 0 0 17 1";
+        std::fs::write(proc.path().join("7/stat"), stat).unwrap();
+        proc
+    }
+
     #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn cpu_use_is_relative_to_the_time_since_the_previous_reading() {
-        let proc = tempfile::tempdir().unwrap();
-        std::fs::create_dir(proc.path().join("7")).unwrap();
-        // Three seconds of processor time.
-        let stat = "7 (dotnet) S 1 1 1 0 -1 4194560 1 2 3 4 300 0 0 0 20 0 1 0 1 1000000 2500 18446744073709551615 1 1 0 0 0 0 0 4096 0 0 0 0 17 1";
-        std::fs::write(proc.path().join("7/stat"), stat).unwrap();
+        let proc = fake_proc();
         let conditions = Conditions::parse("cpu>80").unwrap();
         let mut monitor = Monitor::new(client().with_proc(proc.path()).unwrap(), None, threshold(&conditions)).unwrap();
         monitor.cpu = Some((Instant::now() - Duration::from_secs(10), Duration::from_secs(1)));
         let percent = monitor.process_value().await.unwrap().number;
         assert!((15.0..=20.0).contains(&percent), "{percent}");
+    }
+
+    /// A value that does not meet a condition is no reason for a note.
+    #[cfg(target_os = "linux")]
+    #[tokio::test(start_paused = true)]
+    async fn figure_with_a_value_is_not_reported_as_unpublished() {
+        let proc = fake_proc();
+        let (sender, mut hints) = tokio::sync::mpsc::unbounded_channel();
+        let met = until_met(client().with_proc(proc.path()).unwrap(), Conditions::parse("cpu>80").ok(), sender);
+        assert!(tokio::time::timeout(2 * FIRST_VALUE_TIMEOUT, met).await.is_err());
+        assert_eq!(hints.recv().await, None);
     }
 
     #[test]

@@ -92,3 +92,28 @@ impl Follower {
         self.events.stop().await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ipc::{Level, Provider};
+    use crate::model::ProcessKey;
+    use crate::net::endpoint::Endpoint;
+    use crate::net::stream::address_in;
+    use crate::sim::{Simulated, Spec};
+
+    #[tokio::test(start_paused = true)]
+    async fn names_are_requested_four_times_with_pauses() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = address_in(folder.path(), "socket");
+        let _runtime = Simulated::start(socket.clone(), Spec::new("Web", "9.0.7", 77)).unwrap();
+        let client = Client::new(Endpoint { key: ProcessKey { pid: 77, started: 1 }, socket });
+        let config = SessionConfig::new(Provider::new("Demo-Web", 1, Level::Verbose).unwrap().into());
+        let mut follower = Follower::start(client, &config, Live::default()).await.unwrap();
+        for (pause, requests) in [(0, 1), (0, 2), (0, 2), (6, 3), (6, 3), (31, 4), (1000, 4)] {
+            tokio::time::advance(Duration::from_secs(pause)).await;
+            follower.find_names().await.unwrap();
+            assert_eq!(follower.name_requests, requests, "{pause} s later");
+        }
+    }
+}

@@ -27,6 +27,7 @@ use crate::nettrace::{Decoder, Encoder, Ending, Limits, RetentionLimits, TraceHe
 use crate::sim::{Fault, Rates, Script, Simulated, Spec};
 
 mod analysis;
+mod conditions;
 mod flight;
 #[cfg(target_os = "linux")]
 mod joint;
