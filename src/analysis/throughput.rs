@@ -308,7 +308,7 @@ impl Sink for Throughput {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nettrace::{Decoder, Encoder, Limits, NewEvent, UtcTime};
+    use crate::nettrace::{Decoder, Encoder, KindCount, Limits, NewEvent, UtcTime};
     use crate::wire::Put;
 
     #[test]
@@ -385,6 +385,28 @@ mod tests {
             "those without a name, and those for whose there is no room"
         );
         assert_eq!(counts.iter().map(|count| count.count).sum::<u64>(), throughput.snapshot().events);
+        // Their names are not in the counts of a block.
+        let at = throughput.kinds.iter().position(|kind| kind.is_dynamic).unwrap();
+        let kinds = [KindCount { metadata: at as u32, events: 1, bytes: 16 }];
+        assert!(!throughput.counted(&Counts { kinds: &kinds, threads: &[], oldest: 0, newest: 0 }));
+    }
+
+    #[test]
+    fn numbers_of_threads_and_names_are_limited() {
+        let mut encoder = Encoder::new(TraceHeader::default());
+        let metadata = encoder.metadata(&Metadata::default());
+        for thread in 0..THREAD_LIMIT as u64 + 10 {
+            encoder.event(&NewEvent { metadata, thread, capture_thread: 1, ..NewEvent::default() });
+        }
+        encoder.end();
+        let mut throughput = Throughput::default();
+        Decoder::new(Limits::default()).feed(&encoder.take(), &mut throughput).unwrap();
+        assert_eq!(throughput.snapshot().threads, THREAD_LIMIT as u64);
+        for thread in (0..NAMED_THREADS as u64 + 10).chain([0]) {
+            throughput.thread(&Thread { id: ThreadId::of(thread), name: format!("{thread} of {}", throughput.thread_names.len()) });
+        }
+        assert_eq!(throughput.thread_names.len(), NAMED_THREADS);
+        assert_eq!(throughput.thread_names[&ThreadId::of(0)], format!("0 of {NAMED_THREADS}"), "its latest name");
     }
 
     #[test]

@@ -140,7 +140,8 @@ fn methods_are_compared_by_share_of_time() {
         let mut script = Script::new();
         script.method(0x1000, 0x100, "Shop.Order", "Pay").method(0x2000, 0x100, "Shop.Cart", "Add");
         for at in 0..100 {
-            script.stack(if at < hot { &[0x1010] } else { &[0x2010] });
+            // The caller has no name.
+            script.stack(if at < hot { &[0x1010, 0x9000] } else { &[0x2010, 0x9000] });
             let record = crate::nettrace::Metadata {
                 provider: "Microsoft-DotNETCore-SampleProfiler".into(),
                 event_id: 0,
@@ -156,6 +157,8 @@ fn methods_are_compared_by_share_of_time() {
     let of = |name: &str| *methods.iter().find(|(method, ..)| method.starts_with(name)).unwrap();
     let ((_, before, after), (_, cart_before, cart_after)) = (of("Shop.Order.Pay"), of("Shop.Cart.Add"));
     assert!(close(before, 0.2) && close(after, 0.7) && close(cart_before, 0.8) && close(cart_after, 0.3), "{methods:?}");
+    let totals = figures(&sections, Subject::MethodTotals);
+    assert!(totals.len() == 2 && totals.iter().all(|(method, ..)| method.starts_with("Shop.")), "{totals:?}");
 }
 
 /// Both providers call their operation `Request`, and durations cannot be added up.

@@ -102,6 +102,20 @@ fn an_unfinished_walk_reports_its_progress() {
 }
 
 #[test]
+fn objects_of_more_types_than_are_distinguished_are_counted() {
+    let mut script = Script::new();
+    let objects: Vec<_> = (1..=(1 << 17) + 500).map(|kind| (kind, 10, 0)).collect();
+    collection(&mut script, 1, 2, |script| {
+        (0..).zip(objects.chunks(1000)).for_each(|(index, objects)| nodes(script, index, objects));
+    });
+    let heap = heap(&mut script);
+    let listed = heap.types.iter().fold((0, 0), |(objects, bytes), of| (objects + of.objects, bytes + of.bytes));
+    let (_, others, bytes_of_others) = heap.others;
+    assert_eq!((listed.0 + others, listed.1 + bytes_of_others), (heap.objects, heap.bytes));
+    assert!(others >= 500 && heap.objects == objects.len() as u64);
+}
+
+#[test]
 fn a_new_walk_starts_from_zero() {
     let mut script = Script::new();
     collection(&mut script, 1, 2, |script| nodes(script, 0, &[(1, 10, 1); 5]));

@@ -2,7 +2,8 @@
 
 use super::script::{MS, RUNDOWN};
 use super::{Bytes, Script};
-use crate::nettrace::Metadata;
+use crate::analysis::ThreadLockWaits;
+use crate::nettrace::{Metadata, ThreadId};
 
 #[test]
 fn waits_are_paired_by_thread() {
@@ -39,6 +40,29 @@ fn waits_are_paired_by_thread() {
     let sites: Vec<_> =
         contention.sites.iter().map(|site| (site.method.as_str(), site.count, site.unfinished, site.wait_ns, site.longest_ns)).collect();
     assert_eq!(sites, [("Bank.Move", 3, 1, 14_000_000, 10_000_000), ("Bank.See", 2, 0, 4_000_000, 3_000_000)]);
+}
+
+/// The table of threads holds 4096.
+#[test]
+fn waits_of_known_threads_count_even_if_there_are_too_many_threads() {
+    let mut script = Script::new();
+    let wait = |script: &mut Script, at: i64, thread| _ = script.runtime(81, 1, at * MS, thread, Bytes::default().u8(0).u16(0));
+    let acquired = |script: &mut Script, at: i64, thread| _ = script.runtime(91, 0, at * MS, thread, Bytes::default().u8(0).u16(0));
+    (1..=4097).for_each(|thread| wait(&mut script, 1, thread));
+    // The end of its first wait was lost.
+    wait(&mut script, 5, 1);
+    (1..=4097).for_each(|thread| acquired(&mut script, 10, thread));
+    for (begin, end) in [(11, 14), (15, 17)] {
+        wait(&mut script, begin, 1);
+        acquired(&mut script, end, 1);
+    }
+    wait(&mut script, 20, 2);
+    script.runtime(54, 0, 24 * MS, 9, Bytes::default().f64(0.0).u16(0));
+    let contention = script.snapshot().contention;
+    assert_eq!((contention.count, contention.threads.len()), (4096 + 1 + 2 + 1, 4096));
+    let of = |thread| contention.threads[&ThreadId::of(thread)];
+    assert_eq!(of(1), ThreadLockWaits { total_ns: 10_000_000, longest_ns: 5_000_000 });
+    assert_eq!(of(2), ThreadLockWaits { total_ns: 13_000_000, longest_ns: 9_000_000 });
 }
 
 /// A wait counts while it lasts, not only when it ends, and not all at once then.

@@ -283,6 +283,14 @@ fn sampled(mut sampled: SampledMethods, script: impl Fn(&mut Script)) -> Sampled
     sampled
 }
 
+#[test]
+fn samples_of_other_parts_are_ignored() {
+    let part = sampled(SampledMethods::within(5 * MS..=8 * MS), |script| {
+        (1..=10).for_each(|at| sample(script, at * MS, 1, MANAGED, &[0x1010]));
+    });
+    assert_eq!(part.profile().methods(SampleFilter::ALL, 10).samples.all(), 4);
+}
+
 /// If names come last, only those of sampled methods are read.
 #[test]
 fn sampled_methods_match_the_full_analysis() {

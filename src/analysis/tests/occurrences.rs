@@ -4,7 +4,7 @@ use super::Script;
 use super::events::throw;
 use super::gc::{end, heap, restart, start, suspend};
 use super::script::{Bytes, MS};
-use crate::analysis::{FinishedActivity, Layer, Live, LogFilter, NewOccurrences, Occurrence, OccurrenceKind, Outcome};
+use crate::analysis::{AllocationSample, FinishedActivity, Layer, Live, LogFilter, NewOccurrences, Occurrence, OccurrenceKind, Outcome};
 use crate::nettrace::FieldType;
 
 fn names(new: &NewOccurrences) -> Vec<String> {
@@ -13,7 +13,10 @@ fn names(new: &NewOccurrences) -> Vec<String> {
         Occurrence::Exception(thrown) => thrown.message.clone(),
         Occurrence::Activity(finished) => finished.subject.clone(),
         Occurrence::Message(message) => message.text.clone(),
-        Occurrence::Allocation(sample) => format!("{} {} {:?} {:?}", sample.type_name, sample.bytes, sample.object_bytes, sample.frames),
+        Occurrence::Allocation(sample) => {
+            let AllocationSample { at, thread, kind, bytes, object_bytes, type_name, frames } = sample;
+            format!("{} {} {kind:?} {type_name} {bytes} {object_bytes:?} {frames:?}", at / MS, thread.thread)
+        }
         Occurrence::LockWait(wait) => format!("{} {:?} {:?}", wait.wait_ns, wait.owner, wait.frames),
         Occurrence::Event(event, _) => event.title(),
     };
@@ -76,23 +79,22 @@ fn collection_is_returned_once_it_is_whole() {
 #[test]
 fn allocation_samples_are_returned_with_their_stacks() {
     let mut script = Script::new();
-    script.method(0x1000, 0x100, "Shop", "Load");
-    let tick = |script: &mut Script, at: i64, amount: u32, name: &str, object: u64| {
-        let payload = Bytes::default().u32(amount).u32(1).u16(0).u64(amount.into()).u64(0).text(name).u32(0).u64(0).u64(object);
-        script.runtime(10, 4, at, 1, payload);
+    script.method(0x1000, 0x100, "Shop", "Load").method(0x2000, 0x100, "Shop", "Main");
+    let tick = |script: &mut Script, at: i64, kind: u32, amount: u32, name: &str, object: u64| {
+        let payload = Bytes::default().u32(amount).u32(kind).u16(0).u64(amount.into()).u64(0).text(name).u32(0).u64(0).u64(object);
+        script.runtime(10, 4, at, 5, payload);
     };
-    script.stack(&[0x1004]);
-    tick(&mut script, MS, 106_496, "System.Collections.Generic.List`1[System.Int32]", 40);
+    script.stack(&[0x1004, 0x2008]);
+    tick(&mut script, MS, 0, 106_496, "System.Collections.Generic.List`1[System.Int32]", 40);
     script.stack(&[]);
-    tick(&mut script, 2 * MS, 2_000_000, "System.Byte[]", 2_000_000);
+    tick(&mut script, 2 * MS, 1, 2_000_000, "System.Byte[]", 2_000_000);
     let mut live = Live::default().with_allocations();
     script.play_to(&mut live);
     let found = |with_stacks, seen| names(&live.occurrences(OccurrenceKind::Allocations, with_stacks, &mut { seen }, true));
-    assert_eq!(
-        found(true, 0),
-        ["System.Collections.Generic.List<int> 106496 Some(40) [\"Shop.Load\"]", "System.Byte[] 2000000 Some(2000000) []"]
-    );
-    assert_eq!(found(false, 1), ["System.Byte[] 2000000 Some(2000000) []"]);
+    let list = r#"1 5 Small System.Collections.Generic.List<int> 106496 Some(40) ["Shop.Load", "Shop.Main"]"#;
+    let bytes = "2 5 Large System.Byte[] 2000000 Some(2000000) []";
+    assert_eq!(found(true, 0), [list, bytes]);
+    assert_eq!(found(false, 1), [bytes]);
 }
 
 /// Shorter waits would displace those that matter.
