@@ -1,6 +1,7 @@
 //! The file is read by a separate implementation of the format's specification, independent of the writer.
 
 use super::*;
+use crate::analysis::HeapType;
 use crate::nettrace::{Decoder, Encoder, Limits, Metadata, NewEvent, TraceHeader};
 use crate::wire::Put;
 use proptest::prelude::*;
@@ -102,7 +103,9 @@ fn written_graph_is_read_back() {
     module.put_utf16z("/app/Shop.dll");
     module.put_utf16z("");
     module.put_u16(0);
-    let graph = graph(&[
+    let events = [
+        (15, types.clone()),
+        // Their names replace those known so far.
         (15, types),
         (16, roots),
         (38, statics),
@@ -113,7 +116,14 @@ fn written_graph_is_read_back() {
         // A dependent handle.
         (17, rows(true, &[&[0x100, 0x300, 7]], 0)),
         (152, module),
-    ]);
+    ];
+    let graph = graph(&events);
+    let used = (1 << 30) - graph.unused_bytes();
+    assert_eq!(used, (1 << 30) - self::graph(&events[1..]).unused_bytes());
+    assert_eq!(
+        graph.objects(&[]).map(|(.., targets)| targets.collect::<Vec<_>>()).collect::<Vec<_>>(),
+        [vec![0x100, 0x999], vec![], vec![0x100]]
+    );
     let (bytes, walked) = (file(graph.clone()), graph);
     let (nodes, root, total) = read(&bytes);
     assert_eq!((total, nodes[root].kind.as_str()), (24 + 32 + 8000, "[.NET Roots]"));
@@ -141,6 +151,12 @@ fn written_graph_is_read_back() {
     let walked = walked.retention(&heap.types).unwrap();
     assert_eq!(walked.types[1].as_ref().unwrap().paths[0].root, "static variable Current (Shop.Basket)");
     assert_eq!(retention, walked);
+    // The names of static variables need memory, too.
+    let in_all = "Current".len() + "Shop.Basket".len();
+    let retention_in = |limit| graph_in(limit, &events).retention(&heap.types);
+    assert!(retention_in(used + in_all as u64).is_some() && retention_in(used + in_all as u64 - 1).is_none());
+    let others = [HeapType { name: "Shop.Other".to_owned(), ..heap.types[0].clone() }];
+    assert_eq!(graph_in(1 << 30, &events).retention(&others).unwrap().types, [None]);
 }
 
 /// A root event with one local variable.

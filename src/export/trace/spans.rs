@@ -101,3 +101,83 @@ impl Spans {
         self.open.drain(..).rev().try_for_each(|frame| edge(until, Edge::End(frame)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::analysis::{Images, Symbols};
+    use crate::nettrace::{Decoder, Encoder, Event, Limits, Metadata, NewEvent, Sink, TraceHeader};
+
+    struct Nodes(Stacks, Vec<NodeId>);
+
+    impl Sink for Nodes {
+        fn event(&mut self, event: &Event<'_>) {
+            self.1.push(self.0.add(event));
+        }
+    }
+
+    /// Returns the nodes of no stack, a method, another that it calls, and a third one.
+    fn nodes() -> Nodes {
+        let mut encoder = Encoder::new(TraceHeader { pointer_size: 8, ..TraceHeader::default() });
+        let metadata = encoder.metadata(&Metadata::default());
+        for frames in [&[][..], &[0x1000], &[0x2000, 0x1001], &[0x3000]] {
+            let stack = encoder.stack(frames);
+            encoder.event(&NewEvent { metadata, stack, ..NewEvent::default() });
+        }
+        encoder.end();
+        let mut nodes = Nodes(Stacks::new(Symbols::default(), Images::default()), Vec::new());
+        Decoder::new(Limits::default()).feed(&encoder.take(), &mut nodes).unwrap();
+        nodes
+    }
+
+    /// Returns the calls that begin and end with these samples: time, duration and number of the stack of each. Before each, they may be interrupted.
+    fn edges(samples: &[(i64, i64, usize, bool)], extends: bool) -> Vec<(i64, bool, FrameId)> {
+        let (Nodes(stacks, nodes), mut spans, mut edges) = (nodes(), Spans::default(), Vec::new());
+        let mut add = |at: i64, edge: Edge| {
+            edges.push(match edge {
+                Edge::Begin(frame) => (at, true, frame),
+                Edge::End(frame) => (at, false, frame),
+            });
+            Ok(())
+        };
+        for (at, duration, stack, is_interrupted) in samples {
+            if *is_interrupted {
+                spans.end(&mut add).unwrap();
+            }
+            if !(extends && spans.extend(*at, *duration, nodes[*stack])) {
+                spans.sample(*at, *duration, nodes[*stack], &stacks, &mut add).unwrap();
+            }
+        }
+        spans.end(&mut add).unwrap();
+        edges
+    }
+
+    proptest! {
+        #[test]
+        fn extending_calls_makes_no_difference(steps in vec((-3..30_i64, 1..12_i64, 0..4_usize, prop::bool::weighted(0.1)), 0..40)) {
+            let mut now = 100;
+            let samples: Vec<_> = steps.into_iter().map(|(step, duration, stack, is_interrupted)| {
+                now += step;
+                (now, duration, stack, is_interrupted)
+            }).collect();
+            prop_assert_eq!(edges(&samples, true), edges(&samples, false));
+        }
+    }
+
+    #[test]
+    fn calls_last_as_long_as_their_samples() {
+        for (samples, expected) in [
+            // A gap of half a duration is not one.
+            (&[(10, 10, 1, false), (25, 10, 1, false)][..], &[(0, true, 0), (25, false, 0)][..]),
+            (&[(10, 10, 1, false), (26, 10, 1, false)], &[(0, true, 0), (10, false, 0), (16, true, 0), (26, false, 0)]),
+            (&[(10, 10, 1, false), (20, 10, 2, false)], &[(0, true, 0), (10, true, 1), (20, false, 1), (20, false, 0)]),
+            // The first of two that overlap counts.
+            (&[(10, 10, 1, false), (5, 10, 3, false)], &[(0, true, 0), (10, false, 0), (10, true, 2), (10, false, 2)]),
+        ] {
+            assert_eq!(edges(samples, true), expected, "{samples:?}");
+        }
+    }
+}

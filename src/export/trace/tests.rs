@@ -89,6 +89,25 @@ fn an_empty_recording_gives_an_empty_export() {
     }
 }
 
+/// The order of hash tables is random.
+#[test]
+fn exports_of_the_same_stream_are_identical() {
+    let mut encoder = Encoder::new(TraceHeader { process_id: 7, ..TraceHeader::default() });
+    let start = encoder.metadata(&Metadata { name: "WorkStart".to_owned(), ..kind("Shop", 1, 0) });
+    let wait = encoder.metadata(&kind(RUNTIME, 81, 1));
+    for thread in 1..=30 {
+        let event = NewEvent { timestamp: 5, thread, capture_thread: thread, activity_id: [thread as u8; 16], ..NewEvent::default() };
+        encoder.event(&NewEvent { metadata: start, ..event });
+        encoder.event(&NewEvent { metadata: wait, payload: &[0; 3], ..event });
+    }
+    encoder.end();
+    let bytes = encoder.take();
+    for format in TraceFormat::ALL {
+        assert!(export(&bytes, format) == export(&bytes, format), "{format:?}");
+    }
+    assert!(!chromium(&bytes, "cat", "activity").is_empty());
+}
+
 /// Encodes the payload of an event of a method: its id, the module, these numbers and its names.
 fn method_payload(id: u64, numbers: &[u32], namespace: &str, name: &str) -> Vec<u8> {
     let mut payload = Vec::new();
