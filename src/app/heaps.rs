@@ -179,4 +179,18 @@ mod tests {
         let is_known = |pid: u32| heaps.of(subject(pid).key).is_some();
         assert_eq!([1, 2, 3, 2 * MAX_HEAPS as u32].map(is_known), [true, true, false, true]);
     }
+
+    /// Both files are read at the same time.
+    #[test]
+    fn heap_to_compare_with_is_kept_if_it_is_read_first() {
+        let mut heaps = Heaps::default();
+        let key = ProcessKey { pid: 1, started: 1 };
+        let heap = crate::app::test_app::walked_heap(1);
+        heaps.begin_file(Subject { key, name: "after".into() }, Ticket(1));
+        heaps.compare(key, "before".into(), Ticket(2));
+        assert!(heaps.store_comparison(Ticket(2), &Ok(heap.clone()), Now::default()));
+        heaps.end(Ticket(1), Ok(heap), Now::default());
+        let tickets = heaps.of(key).map(|heap| [&heap.before, &heap.last].map(|walk| walk.as_ref().map(|walk| walk.ticket)));
+        assert_eq!(tickets, Some([Some(Ticket(2)), Some(Ticket(1))]));
+    }
 }

@@ -140,6 +140,8 @@ mod tests {
             ("Microsoft-AspNetCore-Hosting", Some(HOSTING_PROVIDER)),
             ("Microsoft.Extensions.Loging", Some(LOGGING_PROVIDER)),
             ("System.Net.Htpp", Some(HTTP_CLIENT_PROVIDER)),
+            ("System.Net.Ht", Some(HTTP_CLIENT_PROVIDER)),
+            ("System.Net.H", None),
             ("Microsoft-Windows-DotNETRuntimeStress", None),
             ("MyCompany-Orders", None),
             ("", None),
@@ -155,6 +157,12 @@ mod tests {
             unrecorded_provider_note(RUNTIME_PROVIDER)
                 .ends_with(" was recorded: the process has no such provider, or it wrote none with these keywords and level")
         );
+    }
+
+    #[test]
+    fn names_of_providers_ignore_case() {
+        let seen = BTreeSet::from(["System.Net.Http".to_owned()]);
+        assert_eq!(without_events(["system.net.HTTP", "System.Net"], &seen).collect::<Vec<_>>(), ["System.Net"]);
     }
 
     /// The names that dotnet-trace accepts for `--clrevents`.

@@ -77,3 +77,17 @@ impl CpuThread {
         parts
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_off_cpu_has_no_negligible_parts() {
+        let ms = Duration::from_millis;
+        let waits = vec![("lock", ms(4)), ("io", ms(5)), ("futex", ms(300))];
+        let thread = CpuThread { wall: ms(1000), runnable: ms(50), waits, ..CpuThread::default() };
+        assert_eq!(thread.off_cpu(), [("futex", 0.3), ("runnable", 0.05), ("io", 0.005)]);
+        assert_eq!(CpuThread::default().off_cpu(), []);
+    }
+}

@@ -268,3 +268,14 @@ pub enum StoppedBy {
 /// Returns the word in the command line contract.
 pub fn word(self) -> &'static str;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_with_cpu_samples_alone_is_not_empty() {
+        let is_empty = |events, cpu_samples| Recording { events, cpu_samples, ..Recording::default() }.is_empty();
+        assert_eq!([is_empty(0, None), is_empty(0, Some(0)), is_empty(0, Some(1)), is_empty(1, None)], [true, true, false, false]);
+    }
+}

@@ -64,3 +64,28 @@ pub struct EventRate {
     /// Events per second over the last ten seconds.
     pub rate: f64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::Live;
+
+    fn analysis(recorded_ns: i64, cpu: Option<CpuTime>) -> RecordingAnalysis {
+        let (events, recent, profile) = (Vec::new(), RecentSnapshot::default(), Profile::default());
+        RecordingAnalysis { snapshot: Live::default().snapshot(recorded_ns), events, recent, profile, cpu }
+    }
+
+    #[test]
+    fn rate_of_a_recording_in_progress_is_the_recent_one() {
+        let mut analysis = analysis(0, None);
+        analysis.snapshot.recorded_ns = 4_000_000_000;
+        assert_eq!([true, false].map(|over| analysis.rate(over, 10, 7.0)), [2.5, 7.0]);
+    }
+
+    /// Such as one whose runtime has not sampled any thread.
+    #[test]
+    fn cpu_time_replaces_waiting_threads_that_were_not_sampled() {
+        let analysis = analysis(0, Some(CpuTime::default()));
+        assert_eq!([true, false].map(|waiting| analysis.cpu_time(waiting).is_some()), [true; 2]);
+    }
+}

@@ -132,4 +132,22 @@ mod tests {
         start(&mut sessions, 3, "fourth");
         assert_eq!((sessions.stops.len(), sessions.tasks.len()), (2, 2));
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn end_of_sessions_is_awaited_for_a_limited_time() {
+        let ending = || Ending { message_delay: Duration::from_secs(1), message: "waiting", limit: Duration::from_secs(5) };
+        let mut signals = Signals::new().unwrap();
+        for (stops, seconds) in [(true, 0), (false, 5)] {
+            let mut sessions = Sessions::default();
+            sessions.start(1, move |mut stopped| async move {
+                let is_stopped = stopped.wait_for(|stop| *stop).await.is_ok();
+                if !(stops && is_stopped) {
+                    std::future::pending().await
+                }
+            });
+            let began = tokio::time::Instant::now();
+            sessions.finish(ending(), &mut signals).await;
+            assert_eq!(began.elapsed().as_secs(), seconds, "{stops}");
+        }
+    }
 }

@@ -33,6 +33,7 @@ fn steady_growth_is_found_and_a_burst_is_not() {
     assert_eq!(threads(60, |second| 30 + second % 20 * 9), None, "it shrinks again");
     assert_eq!(threads(20, |_| 501).as_deref(), Some("501 threads outside the pool"));
     assert_eq!(threads(20, |_| 500), None);
+    assert!(threads(20, |second| 600 + second / 2).is_some_and(|text| text.ends_with("0 threads outside the pool")), "little growth");
     assert_eq!(threads(19, |_| 900), None, "too short");
     assert_eq!(threads(30, |second| if second < 15 { 30 } else { 900 }), None, "for 15 s");
 }

@@ -42,6 +42,19 @@ fn methods_show_cpu_time_if_the_kernel_samples_it() {
     assert_eq!((app.state.methods().len(), app.state.thread_rows().len()), (0, threads));
 }
 
+/// CPU time is compared with that of another recording, but not with the time of its threads.
+#[test]
+fn only_times_of_the_same_kind_are_compared() {
+    let threads = scripted();
+    let mut profile = threads.profile.clone();
+    profile.rename(|name| format!("on CPU: {name}"));
+    let cpu = RecordingAnalysis { cpu: Some(CpuTime { profile, ..CpuTime::default() }), ..threads.as_ref().clone() };
+    let none = RecordingAnalysis { cpu: Some(CpuTime::default()), ..threads.as_ref().clone() };
+    let same = threads.compare(&threads);
+    assert!(cpu.compare(&threads) == same && threads.compare(&cpu) == same);
+    assert!(cpu.compare(&none) != same);
+}
+
 /// All samples are added up each time.
 #[test]
 fn a_view_of_samples_counts_them_once() {
