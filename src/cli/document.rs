@@ -22,7 +22,8 @@ pub(super) fn process_document(process: &Process) -> Value {
         "container": process.container,
         "socket": process.socket.as_ref().map(|socket| socket.to_string_lossy()),
         "start_time_unix_ms": (process.started_unix_ms > 0).then_some(process.started_unix_ms),
-        "cpu_percent": process.usage.cpu_percent,
+        // Tenths, as in the table: the kernel counts CPU time in ticks of 10 ms.
+        "cpu_percent": process.usage.cpu_percent.map(|percent| (percent * 10.0).round() / 10.0),
         "rss_bytes": Some(process.usage.rss_bytes).filter(|bytes| *bytes > 0),
         "threads": Some(process.usage.threads).filter(|threads| *threads > 0),
         "state": state(process),

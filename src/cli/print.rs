@@ -26,7 +26,17 @@ pub(super) const SCHEMA: u32 = 1;
 
 /// Adds the schema version to a JSON object.
 pub(super) fn versioned(document: Value) -> Value {
-    joined([json!({ "schema": SCHEMA }), document])
+    joined([json!({ "schema": SCHEMA }), rounded("", document)])
+}
+
+/// Rounds milliseconds to nanoseconds, in which they are measured: divisions add digits.
+fn rounded(field: &str, value: Value) -> Value {
+    match value {
+        Value::Array(items) => items.into_iter().map(|item| rounded(field, item)).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name.clone(), rounded(&name, value))).collect(),
+        Value::Number(number) if number.is_f64() && field.ends_with("_ms") => number.as_f64().map(|ms| (ms * 1e6).round() / 1e6).into(),
+        other => other,
+    }
 }
 
 /// Prints one JSON object with its schema version.
@@ -133,6 +143,14 @@ mod tests {
     fn length_of_a_recording_is_rounded() {
         let shown = [0, 499, 500, 2_999, 3_499].map(|ms| seconds(Duration::from_millis(ms)).to_string());
         assert_eq!(shown, ["0:00", "0:00", "0:01", "0:03", "0:03"]);
+    }
+
+    #[test]
+    fn times_in_documents_have_only_digits_that_were_measured() {
+        let found =
+            versioned(json!({ "all": [{ "cpu_ms": 36.778_217_000_000_005 }], "share": 0.031_415_926, "wait_ms": null, "bytes": u64::MAX }));
+        let expected = r#"{"schema":1,"all":[{"cpu_ms":36.778217}],"share":0.031415926,"wait_ms":null,"bytes":18446744073709551615}"#;
+        assert_eq!(found.to_string(), expected);
     }
 
     #[test]
