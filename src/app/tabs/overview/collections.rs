@@ -5,7 +5,7 @@ use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot, GcMark
 use crate::app::health::runtime_counter;
 use crate::app::tabs::quantity::{milliseconds, rate};
 use crate::app::tabs::view::Role;
-use crate::model::{ByteRate, Nanoseconds};
+use crate::model::Nanoseconds;
 use crate::sorting::CompactSort;
 
 /// Maximum number of seconds shown.
@@ -19,7 +19,7 @@ pub(super) fn collections(counters: &CountersSnapshot) -> Option<Graph> {
     match &counters.collections {
         CollectionMarks::Recorded(marks) => pauses(counters, marks),
         CollectionMarks::NotRecorded => count(counters, ""),
-        CollectionMarks::TooMany(rate) => count(counters, &format!("  marks off: {}", ByteRate(*rate))),
+        CollectionMarks::TooMany(_) => count(counters, "  not marked"),
     }
 }
 

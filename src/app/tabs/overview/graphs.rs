@@ -78,9 +78,9 @@ impl State {
             counters.and_then(collections),
             figure("Thread pool queue", count, Role::Bytes, either("threadpool-queue-length", "dotnet.thread_pool.queue.length")),
             either("monitor-lock-contention-count", "dotnet.monitor.lock_contentions").and_then(|counter| {
-                let off = counters.and_then(|counters| counters.too_many_lock_waits);
-                let more = off.map(|rate| format!("  lock wait events off: {}", ByteRate(rate))).unwrap_or_default();
-                single("Lock contention", rate, Role::Events, &history(counter), more)
+                let is_off = counters.is_some_and(|counters| counters.too_many_lock_waits.is_some());
+                let more = if is_off { "  not timed" } else { "" };
+                single("Lock contention", rate, Role::Events, &history(counter), more.to_owned())
             }),
             figure("Thread pool threads", count, Role::Bytes, either("threadpool-thread-count", "dotnet.thread_pool.thread.count")),
             figure("Completed work items", rate, Role::Events, of("threadpool-completed-items-count")),
