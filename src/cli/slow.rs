@@ -11,7 +11,7 @@ use super::record::no_cpu_time;
 use super::target::connect_running;
 use super::{args, diff, when};
 use crate::clr::{SLOW_PROFILE, select};
-use crate::diagnosis::{Evidence, Slowdown, Thresholds, slowdowns, verdict};
+use crate::diagnosis::{ALSO, Evidence, Slowdown, Thresholds, slowdowns, verdict};
 use crate::ipc::RuntimeVersion;
 use crate::model::{CpuConstraints, CpuTimeUnavailable, FileContents, Percent, SafeText};
 use crate::session::{Observation, SlowObserved};
@@ -54,7 +54,7 @@ impl SlowCauses {
     /// Writes the verdict, followed by the causes.
     pub(super) fn write_text(&self, out: &mut dyn Write) -> std::io::Result<()> {
         let (words, worst) = verdict(&self.0);
-        let worst = worst.iter().map(|worst| worst.cause.title()).collect::<Vec<_>>().join(" and ");
+        let worst = worst.iter().map(|worst| worst.cause.title()).collect::<Vec<_>>().join(ALSO);
         writeln!(out, "{words}{worst}\n\n{:>8}  {:<15}  FOUND", "SHARE", "CAUSE")?;
         for slowdown in &self.0 {
             let share = slowdown.share.map_or_else(String::new, |share| Percent(share).to_string());

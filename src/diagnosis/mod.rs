@@ -125,6 +125,9 @@ pub fn slowdowns(evidence: &Evidence<'_>) -> Vec<Slowdown> {
     all
 }
 
+/// Stands between the titles of the causes in a conclusion: a title may contain "and".
+pub const ALSO: &str = "; also: ";
+
 /// Returns the conclusion from causes, the worst first: a sentence, and the causes with whose titles it ends. If threads wait for CPUs, and there is
 /// a problem of the program as well, both are named: the times of the program include the wait for CPUs, and remain a problem without it.
 pub fn verdict(causes: &[Slowdown]) -> (&'static str, Vec<&Slowdown>) {

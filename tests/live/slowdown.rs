@@ -267,7 +267,7 @@ fn lock_contention_is_reported_first_on_a_busy_machine() {
         let mut program = runtime.program("known").start();
         program.command("convoy 4 600000");
         let output = Invocation::new(["slow", &program.pid().to_string(), "--duration", "5s"]).run();
-        assert!(output.stdout.contains("Slow because of: Lock contention and Waiting for CPU\n"), "{runtime}: {}", output.stdout);
+        assert!(output.stdout.contains("Slow because of: Lock contention; also: Waiting for CPU\n"), "{runtime}: {}", output.stdout);
     });
 }
 

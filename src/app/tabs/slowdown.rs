@@ -6,7 +6,7 @@ use super::{Cell, Descriptor, Fit, Head, Line, Look, Recorded, Role, Shows, Side
 use crate::app::action::Run::Do;
 use crate::app::action::{Action, Context, ENTER, Entry, details, places, recorded};
 use crate::app::{RowKind, State, Tab};
-use crate::diagnosis::{Cause, Evidence, Slowdown, slowdowns, verdict};
+use crate::diagnosis::{ALSO, Cause, Evidence, Slowdown, slowdowns, verdict};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Percent, Stopwatch};
 
@@ -38,7 +38,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         Some(first) => {
             let role = if first.is_problem() { Role::Bad } else { Role::Warning };
             let mut line = vec![(words.to_owned(), Role::Text), (first.cause.title().to_owned(), role)];
-            line.extend(worst[1..].iter().flat_map(|other| [(" and ".to_owned(), Role::Text), (other.cause.title().to_owned(), role)]));
+            line.extend(worst[1..].iter().flat_map(|other| [(ALSO.to_owned(), Role::Text), (other.cause.title().to_owned(), role)]));
             line
         }
         None => {
