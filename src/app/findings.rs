@@ -101,7 +101,7 @@ pub fn findings(snapshot: &Snapshot, is_ended: bool, thresholds: &Thresholds) ->
     if blocked >= thresholds.blocked_threads() {
         let text =
             if blocked == 1 { "1 pool thread waits for a task".to_owned() } else { format!("{blocked} pool threads wait for tasks") };
-        found.push(thread_pool_finding(text, "each blocks on a task that needs a pool thread"));
+        found.push(thread_pool_finding(text, "each is blocked until its task completes"));
     }
     let exceptions = &snapshot.exceptions;
     let rate = per_second(exceptions.thrown, exceptions.rate);

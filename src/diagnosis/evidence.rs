@@ -198,9 +198,10 @@ impl Evidence<'_> {
         let text = match (pool.starvations, pool.blocked) {
             (0, blocked) if blocked >= self.thresholds.blocked_threads() => {
                 let waiting = if blocked == 1 { "1 pool thread waits".to_owned() } else { format!("{blocked} pool threads wait") };
-                format!("{waiting} for tasks that need a pool thread themselves{}.", place().unwrap_or_default())
+                format!("{waiting} for tasks to complete (sync over async){}.", place().unwrap_or_default())
             }
-            (0, _) => "No thread pool starvation.".to_owned(),
+            // A pool that keeps starting work is not starved, however long its queue is.
+            (0, _) => "No thread pool starvation; the length of its queue is not recorded.".to_owned(),
             (times, _) => format!(
                 "The thread pool was starved for at least {} of the time ({}){}.",
                 Percent(starved),
