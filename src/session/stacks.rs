@@ -1,5 +1,6 @@
 //! Stacks of all threads of a process at one moment.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use foldhash::{HashMap, HashSet};
@@ -10,7 +11,7 @@ use super::blocking::read_process;
 use super::listener::Listener;
 use super::names::NAME_KEYWORDS;
 use super::{StartError, StopLimit, Unfinished};
-use crate::analysis::{Live, Profile, SampleFilter, StackGroup};
+use crate::analysis::{Live, Profile, SampleFilter, StackGroup, WaitReason};
 use crate::clr::{EventKind, SelectError, select};
 use crate::ipc::Rundown;
 use crate::model::SafeText;
@@ -29,7 +30,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The stacks of all threads.
 #[derive(Debug)]
 pub struct ThreadStacks {
-    /// Threads with the same stack, most threads first; idle threads are last.
+    /// Threads with the same stack and, if it does not show what they wait for, the same wait in the kernel. Most threads first; idle threads are
+    /// last. The samples of a group are those of all threads with its stack.
     pub groups: Vec<StackGroup>,
     /// Thread names by thread id.
     pub names: HashMap<u64, SafeText>,
@@ -76,7 +78,7 @@ pub async fn thread_stacks(client: &Client) -> Result<ThreadStacks, StacksError>
     let ended = listener.stop(StopLimit::RUNDOWN).await;
     let mut waits = waits(client).await;
     waits.retain(|thread, wait| waits_before.get(thread) == Some(wait));
-    let groups = listener.with_sink(|pass| FirstPass::stacks(pass));
+    let groups = by_wait(listener.with_sink(|pass| FirstPass::stacks(pass)), &waits);
     match ended {
         ended if groups.iter().any(|group| !group.threads.is_empty()) => Ok(ThreadStacks { groups, names, waits, ended }),
         Err(why) => Err(StacksError::Ended(why)),
@@ -88,6 +90,25 @@ pub async fn thread_stacks(client: &Client) -> Result<ThreadStacks, StacksError>
 /// Returns what threads wait for in the kernel.
 async fn waits(client: &Client) -> HashMap<u64, &'static str> {
     read_process(client, Client::thread_waits).await.unwrap_or_default()
+}
+
+/// Splits groups by what the threads wait for in the kernel, if their stack does not show it: the thread that holds a lock, and waits in native
+/// code, may have the same stack as those that wait for the lock.
+fn by_wait(groups: Vec<StackGroup>, waits: &HashMap<u64, &'static str>) -> Vec<StackGroup> {
+    let split = |group: StackGroup| {
+        let mut parts: Vec<(Option<&str>, StackGroup)> = Vec::new();
+        let is_shown = group.wait_reason() != Some(WaitReason::Runtime);
+        for thread in &group.threads {
+            let wait = thread.0.in_process().and_then(|id| waits.get(&id).copied()).filter(|_| !is_shown);
+            match parts.iter_mut().find(|(of, _)| *of == wait) {
+                Some((_, part)) => part.threads.push(*thread),
+                None => parts.push((wait, StackGroup { threads: vec![*thread], ..group.clone() })),
+            }
+        }
+        parts.compact_sort_by_key(|(_, part)| Reverse(part.threads.len()));
+        parts.into_iter().map(|(_, part)| part)
+    };
+    groups.into_iter().flat_map(split).collect()
 }
 
 /// Accepts the samples of the sampler's first pass, for which it suspends all threads: one moment. The pass ends when a thread is sampled again.
@@ -133,6 +154,20 @@ impl Sink for FirstPass {
 mod tests {
     use super::*;
     use crate::nettrace::{Decoder, Encoder, Limits, NewEvent, TraceHeader};
+
+    /// Of the threads with the first stack, thread 2 holds the lock that the others wait for, and reads.
+    #[test]
+    fn threads_that_wait_for_something_else_are_separate() {
+        let group = |frames: &[&str], threads: &[u64]| StackGroup {
+            frames: frames.iter().map(|frame| (*frame).to_owned()).collect(),
+            threads: threads.iter().map(|thread| (ThreadId { thread: *thread, ..ThreadId::default() }, 1)).collect(),
+            ..StackGroup::default()
+        };
+        let (scan, sleep): (&[&str], &[&str]) = (&["App.Scan"], &["System.Threading.Thread.Sleep", "App.Rest"]);
+        let waits = HashMap::from_iter([(1, "futex"), (2, "pipe"), (3, "futex"), (4, "futex"), (6, "futex")]);
+        let found = by_wait(vec![group(scan, &[2, 1, 3, 4]), group(sleep, &[5, 6]), group(&[], &[])], &waits);
+        assert_eq!(found, [group(scan, &[1, 3, 4]), group(scan, &[2]), group(sleep, &[5, 6])]);
+    }
 
     #[test]
     fn every_thread_is_sampled_once() {

@@ -38,19 +38,21 @@ pub(super) fn view(state: &State) -> View<'_> {
         wait_of_stack(group, kernel, runtime)
     };
     // Threads that wait for locks may block one another.
-    let (locks, others): (Vec<_>, Vec<_>) = groups.iter().partition(|group| may_be_lock(wait(group)));
-    let in_locks: usize = locks.iter().map(|group: &&StackGroup| group.threads.len()).sum();
-    let TabList { list, cursor, selected } = Table::new([locks, others].concat(), |group: &&StackGroup| group.frames.join("\n"))
-        .column("THREADS", 7, Fit::Right, |group| Cell::new(Count(group.threads.len() as u64), Role::Strong))
-        .column("WAIT", 7, Fit::Left, move |group| match wait(group) {
+    let rows = groups.iter().map(|group| (group, wait(group)));
+    let (locks, others): (Vec<_>, Vec<_>) = rows.partition(|(_, wait)| may_be_lock(*wait));
+    let in_locks: usize = locks.iter().map(|(group, _)| group.threads.len()).sum();
+    let id = |(group, wait): &(&StackGroup, Option<&str>)| format!("{} {}", wait.unwrap_or_default(), group.frames.join("\n"));
+    let TabList { list, cursor, selected } = Table::new([locks, others].concat(), id)
+        .column("THREADS", 7, Fit::Right, |(group, _)| Cell::new(Count(group.threads.len() as u64), Role::Strong))
+        .column("WAIT", 7, Fit::Left, |(_, wait)| match *wait {
             Some(wait) => Cell::new(wait, if may_be_lock(Some(wait)) { Role::Warning } else { Role::Dim }),
             None => Cell::new("", Role::Dim),
         })
-        .column("TOP FRAME", 0, Fit::Name, |group| match group.frames.first() {
+        .column("TOP FRAME", 0, Fit::Name, |(group, _)| match group.frames.first() {
             Some(frame) => Cell::new(frame, Role::Text),
             None => Cell::new("(no managed code)", Role::Dim),
         })
-        .column("PROGRAM METHOD", 34, Fit::Name, |group| Cell::new(program_method(group).unwrap_or_default(), Role::Accent))
+        .column("PROGRAM METHOD", 34, Fit::Name, |(group, _)| Cell::new(program_method(group).unwrap_or_default(), Role::Accent))
         .shrinking_to(24)
         .place(state, Tab::Stacks);
     let threads: usize = groups.iter().map(|group| group.threads.len()).sum();
@@ -65,8 +67,8 @@ pub(super) fn view(state: &State) -> View<'_> {
         heading: Some(vec![heading(state)]),
         head,
         empty: empty(state),
-        side: selected.zip(stacks).map(|(group, stacks)| Side { wide: 120, thirds: 2, ..Side::text(about(group, stacks)) }),
-        copy: selected.map(|group| ("stack", group.frames.join("\n"))),
+        side: selected.zip(stacks).map(|((group, _), stacks)| Side { wide: 120, thirds: 2, ..Side::text(about(group, stacks)) }),
+        copy: selected.map(|(group, _)| ("stack", group.frames.join("\n"))),
         ..View::new(list, cursor, "")
     }
 }
