@@ -60,7 +60,7 @@ pub(super) struct Dashboard {
     /// Processes whose counters are watched from the start; with --readonly none by default
     #[arg(long, value_name = "WHICH", value_enum)]
     pub(super) watch: Option<AutoWatch>,
-    /// Also serve a diagnostic port, and list the runtimes that connect to it
+    /// Also serve a diagnostic port, and list the runtimes that connect to it; those that are still suspended when dn-top is killed need `dn-top resume PATH,listen`
     #[arg(long, value_name = "PATH")]
     pub(super) port: Option<PathBuf>,
     /// Time between two refreshes of the process list

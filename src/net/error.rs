@@ -94,7 +94,7 @@ pub enum Cause {
     /// The resume was accepted, but the runtime is still suspended.
     #[error(
         "accepted, but the process is still suspended: it also waits for a resume on another diagnostic port (DOTNET_DiagnosticPorts in its \
-         environment); resume it with the program that serves that port"
+         environment); resume it with the program that serves that port or, if none does, with `dn-top resume PATH,listen` and its path"
     )]
     StillSuspended,
     /// Not sent: the protocol of the .NET Core 3.0 previews cannot express it.

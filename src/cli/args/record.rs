@@ -87,7 +87,7 @@ pub(in crate::cli) struct Record {
     /// Stop at this event, by its id or name, or * for any; with :TEXT, only if its payload contains it; with [FIELD=VALUE,..], only if fields have these values; followed by "N times in TIME" if once is not enough
     #[arg(long, value_name = "PROVIDER/EVENT", value_parser = Trigger::parse)]
     pub(in crate::cli) stop_on: Option<Trigger>,
-    /// Stop once one of these conditions is met, as for --when
+    /// Stop once one of these conditions is met, as for `dn-top trace --when`
     #[arg(long, value_name = "CONDITION", value_parser = Conditions::parse)]
     pub(in crate::cli) stop_when: Option<Conditions>,
     /// Flight recorder: keep only the newest part, a size such as 64MB or a time such as 5m
