@@ -1,5 +1,6 @@
 //! Tests of all rules of the program: from keys and messages to effects and state.
 
+mod auto_watch;
 mod comparison;
 mod counters;
 mod dumps;
@@ -17,6 +18,7 @@ mod processes;
 mod programs;
 mod random;
 mod recordings;
+mod run_states;
 mod sampling;
 mod time;
 mod trace_form;

@@ -1,23 +1,24 @@
-use std::time::Duration;
+use std::sync::Arc;
 
-use crate::analysis::FinalizerWait;
+use crate::analysis::{CollectionMarks, FinalizerWait};
 use crate::app::action::Status;
-use crate::app::test_app::{TestApp, options, published, recording, sample_processes};
+use crate::app::tabs::MIN_GRAPH_WIDTH;
+use crate::app::test_app::{TestApp, add_counter, options, published, recording, sample_processes};
 use crate::app::{AutoWatch, Column, Direction, Effect, Msg, Options, Sort, Ticket};
-use crate::ipc::RuntimeVersion;
-use crate::model::{Contact, Phase, Process, ProcessKey, Recording, RunState, Stopper};
+use crate::clr::COUNTERS_PROVIDER;
+use crate::model::{Contact, Phase, ProcessKey, Recording};
 
 /// Number of attachable sample processes.
-fn attachable() -> usize {
+pub(super) fn attachable() -> usize {
     sample_processes().iter().filter(|process| process.contact.is_attachable()).count()
 }
 
-fn watched(effects: &[Effect]) -> Vec<(ProcessKey, Ticket)> {
+pub(super) fn watched(effects: &[Effect]) -> Vec<(ProcessKey, Ticket)> {
     let watch = |effect: &Effect| if let Effect::Watch { key, ticket, .. } = effect { Some((*key, *ticket)) } else { None };
     effects.iter().filter_map(watch).collect()
 }
 
-fn columns(app: &TestApp) -> Vec<Column> {
+pub(super) fn columns(app: &TestApp) -> Vec<Column> {
     app.state.layout().list.unwrap().columns.iter().map(|slot| slot.column).filter(|column| column.is_watched()).collect()
 }
 
@@ -48,55 +49,14 @@ fn one_key_toggles_the_watch_and_its_columns() {
 }
 
 /// Returns an app with automatic watches.
-fn watching(watch: AutoWatch, readonly: bool) -> TestApp {
+pub(super) fn watching(watch: AutoWatch, readonly: bool) -> TestApp {
     let mut app = TestApp::with(Options { watch, readonly, ..options() }, 120, 40);
     app.send(Msg::Processes(sample_processes()));
     app
 }
 
-/// Returns the running, attachable processes.
-fn running() -> Vec<ProcessKey> {
-    sample_processes().iter().filter(|process| is_healthy(process)).map(|process| process.key).collect()
-}
-
-fn is_healthy(process: &Process) -> bool {
-    process.contact == Contact::Ok && process.run_state == RunState::Running
-}
-
-fn keys_of(effects: &[Effect]) -> Vec<ProcessKey> {
+pub(super) fn keys_of(effects: &[Effect]) -> Vec<ProcessKey> {
     watched(effects).into_iter().map(|(key, _)| key).collect()
-}
-
-#[test]
-fn the_selected_process_is_watched_after_a_second() {
-    let mut app = watching(AutoWatch::Selected, false);
-    app.press("↓↑");
-    let [first, second, ..] = running()[..] else { panic!() };
-    app.state.list.select(first);
-    app.send(Msg::Tick);
-    app.wait(999);
-    assert_eq!(keys_of(&app.take_effects()), []);
-    assert_eq!(app.state.next_deadline(app.now), Some(Duration::from_millis(1)), "it is waited for");
-    app.wait(1);
-    assert_eq!(keys_of(&app.take_effects()), [first]);
-    assert!(columns(&app).is_empty() && app.state.list.find(first).unwrap().word() == "running", "the table stays as it is");
-    // Scrolling starts no watches.
-    for _ in 0..20 {
-        for key in [second, first] {
-            app.state.list.select(key);
-            app.wait(200);
-        }
-    }
-    assert_eq!(app.take_effects().iter().filter(|effect| matches!(effect, Effect::Watch { .. } | Effect::Unwatch { .. })).count(), 0);
-    // When another process stays selected, the first is watched for a few more seconds.
-    app.state.list.select(second);
-    app.send(Msg::Tick);
-    app.wait(1000);
-    assert_eq!(keys_of(&app.take_effects()), [second]);
-    app.wait(3999);
-    assert_eq!(app.take_effects(), []);
-    app.wait(1);
-    assert_eq!(app.take_effects(), [Effect::Unwatch { key: first }]);
 }
 
 /// The table is sorted by a column of watched processes only while it is shown, which an automatic watch does not cause.
@@ -116,36 +76,6 @@ fn the_table_is_not_sorted_by_a_hidden_column() {
     assert_eq!(app.state.list.sort().column, Column::Heap);
     app.press("w");
     assert_eq!((app.state.list.sort().column, app.state.watches.all().len()), (Column::Cpu, 1));
-}
-
-/// It does not answer.
-#[test]
-fn stopped_process_is_watched_once_it_continues() {
-    let mut app = watching(AutoWatch::Selected, false);
-    let first = running()[0];
-    app.state.list.select(first);
-    let mut processes = sample_processes();
-    processes.iter_mut().filter(|process| process.key == first).for_each(|process| process.usage.stopper = Some(Stopper::Signal));
-    app.send(Msg::Processes(processes));
-    app.wait(5000);
-    assert_eq!(keys_of(&app.take_effects()), []);
-    app.send(Msg::Processes(sample_processes()));
-    app.wait(1000);
-    assert_eq!(keys_of(&app.take_effects()), [first]);
-}
-
-#[test]
-fn at_most_three_automatic_watches_are_open() {
-    let mut app = watching(AutoWatch::Selected, false);
-    assert!(running().len() > 3);
-    let mut most = 0;
-    for key in running() {
-        app.state.list.select(key);
-        app.send(Msg::Tick);
-        app.wait(1000);
-        most = most.max(app.state.watches.all().len());
-    }
-    assert_eq!(most, 3);
 }
 
 #[test]
@@ -181,38 +111,6 @@ fn enter_records_the_profiles_of_the_open_tab() {
         app.press("⏎");
         assert_eq!(app.take_effects(), [], "it is recorded already");
     }
-}
-
-#[test]
-fn only_running_responsive_processes_are_watched_automatically() {
-    let mut app = watching(AutoWatch::All, false);
-    let mut expected = running();
-    let mut all = keys_of(&app.take_effects());
-    expected.sort_unstable();
-    all.sort_unstable();
-    assert_eq!(all, expected);
-    assert!(all.len() < sample_processes().len() && !columns(&app).is_empty());
-    for (watch, keys) in [(AutoWatch::Never, 0), (AutoWatch::Selected, 1)] {
-        let mut app = watching(watch, false);
-        app.wait(60_000);
-        assert_eq!(keys_of(&app.take_effects()).len(), keys, "{watch:?}");
-    }
-    for process in sample_processes().iter().filter(|process| !is_healthy(process)) {
-        let mut app = watching(AutoWatch::Selected, false);
-        app.state.list.select(process.key);
-        app.wait(60_000);
-        assert_eq!(keys_of(&app.take_effects()), [], "{}", process.name);
-    }
-}
-
-/// With `--readonly`, automatic watches are only started because of an explicit option.
-#[test]
-fn readonly_allows_automatic_but_not_manual_watches() {
-    let mut app = watching(AutoWatch::Selected, true);
-    app.wait(1000);
-    assert_eq!(keys_of(&app.take_effects()).len(), 1);
-    app.press("↓w");
-    assert_eq!(app.take_effects(), []);
 }
 
 #[test]
@@ -349,66 +247,24 @@ fn figures_do_not_change_while_the_display_is_frozen() {
     assert_eq!(heap(&app), Some(99e6));
 }
 
+/// The narrowest graphs are shown in a terminal of 80 columns.
 #[test]
-fn failed_automatic_watch_is_retried_and_reported_once() {
-    let mut app = TestApp::populated(120, 40);
-    app.state.options.watch = AutoWatch::Selected;
-    let fail = |app: &mut TestApp, seconds: u64| {
-        app.take_effects();
-        app.wait(1000 * (seconds - 1));
-        assert_eq!(watched(&app.take_effects()), [], "not before {seconds} s");
-        app.wait(2000);
-        let (_, ticket) = watched(&app.take_effects())[0];
-        app.send(Msg::WatchEnded { ticket, trouble: Some("no answer".into()) });
-    };
-    app.wait(2000);
-    let (_, ticket) = watched(&app.take_effects())[0];
-    app.send(Msg::WatchEnded { ticket, trouble: Some("no answer".into()) });
-    let toast_count = app.toast_texts().len();
-    assert_eq!(app.last_toast(), "OrderService (4242) is not watched: no answer");
-    let (notice, _) = app.state.overview().unwrap().notice.unwrap();
-    assert_eq!(notice, "Not watched: it failed, ! shows why. The next attempt is in 10s.");
-    for seconds in [10, 20, 40, 80, 160, 300, 300] {
-        fail(&mut app, seconds);
+fn titles_of_graphs_without_events_are_not_cut() {
+    let (mut app, ticket) = TestApp::watching();
+    let mut counters = published(61.0, 4e6, 2.0, 3.0, 0.0);
+    let changed = Arc::make_mut(&mut counters);
+    let names = ["gen-0-gc-count", "gen-1-gc-count", "gen-2-gc-count", "monitor-lock-contention-count"];
+    changed.counters.retain(|counter| !names.contains(&counter.name.as_str()));
+    for name in names {
+        add_counter(changed, COUNTERS_PROVIDER, name).history.iter_mut().for_each(|(_, value)| *value = 21_600.0);
     }
-    assert_eq!(app.toast_texts().len(), toast_count);
-    // After values, it counts as another failure.
-    app.wait(300_000);
-    let (_, ticket) = watched(&app.take_effects())[0];
-    app.count(ticket, published(61.0, 4e6, 2.0, 3.0, 0.0));
-    app.send(Msg::WatchEnded { ticket, trouble: Some("no answer".into()) });
-    fail(&mut app, 10);
-    assert_eq!(app.last_toast(), "OrderService (4242) is not watched: no answer");
-    // A manual watch does not wait for the retry.
-    app.press("w");
-    assert_eq!(watched(&app.take_effects()).len(), 1);
-}
-
-/// Before .NET 9, a session that starts during program startup can deadlock the program.
-#[test]
-fn watch_of_a_starting_older_runtime_is_delayed() {
-    for (runtime, delay_ms) in [(Some("8.0.33"), 7_000), (None, 7_000), (Some("9.0.7"), 1_000)] {
-        let mut app = TestApp::populated(120, 40);
-        app.state.options.watch = AutoWatch::Selected;
-        let mut young = sample_processes().into_iter().next().unwrap();
-        (young.key.pid, young.started_unix_ms) = (77, app.now.unix_ms - 3_000);
-        young.runtime = runtime.map(RuntimeVersion::new);
-        app.send(Msg::Processes(vec![young]));
-        let starts = |app: &TestApp| app.state.overview().unwrap().notice.is_some_and(|(text, _)| text.starts_with("Watched 10 s after"));
-        app.wait(delay_ms - 1);
-        assert_eq!((watched(&app.take_effects()).len(), starts(&app)), (0, delay_ms == 7_000), "{runtime:?}");
-        app.wait(1);
-        assert_eq!((watched(&app.take_effects()).len(), starts(&app)), (1, false), "{runtime:?}");
+    (changed.collections, changed.too_many_lock_waits) = (CollectionMarks::TooMany(359_000.0), Some(359_000.0));
+    app.count(ticket, counters);
+    let graphs = app.state.overview().unwrap().graphs;
+    let title = |title| graphs.iter().find(|graph| graph.title == title).map(|graph| format!("{title} {}", graph.now)).unwrap();
+    for (name, expected) in [("Collections", "Collections 21.6k/s  not marked"), ("Lock contention", "Lock contention 21.6k/s  not timed")]
+    {
+        assert_eq!(title(name), expected);
+        assert!(expected.len() < usize::from(MIN_GRAPH_WIDTH), "{expected}");
     }
-}
-
-/// A manual watch starts immediately.
-#[test]
-fn manual_watch_of_a_starting_runtime_is_not_delayed() {
-    let mut app = TestApp::populated(120, 40);
-    let mut young = sample_processes().into_iter().next().unwrap();
-    (young.key.pid, young.started_unix_ms, young.runtime) = (77, app.now.unix_ms, Some(RuntimeVersion::new("8.0.33")));
-    app.send(Msg::Processes(vec![young]));
-    app.press("w");
-    assert_eq!(watched(&app.take_effects()).len(), 1);
 }
