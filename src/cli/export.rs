@@ -9,7 +9,7 @@ use super::interrupt::{self, interruptible};
 use super::print::{self, Value, json};
 use super::runtime;
 use crate::export::{Finished, JoinCounts, Options, Part};
-use crate::model::{Counted, Nanoseconds, SafeText, TraceFormat, check_file_name, export_stem};
+use crate::model::{Nanoseconds, SafeText, TraceFormat, check_file_name, export_stem};
 use crate::net::interrupts::Interrupts;
 use crate::session::{Destination, ExportError, Exported, export};
 
@@ -67,13 +67,8 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
         if let Some(trouble) = exported.pass.trouble() {
             print::message(format_args!("{path}: {trouble}"));
         }
-        match &exported.finished {
-            Finished::Joined(joined) => print::message(format_args!("{path}: {joined}")),
-            Finished::Part(written) if written.left_out > 0 && format.has_timeline() => print::message(format_args!(
-                "{path}: {} of the program's own providers are left out: --all-events shows them",
-                Counted(written.left_out, "event")
-            )),
-            Finished::Part(_) => {}
+        if let Some(note) = exported.finished.note() {
+            print::message(format_args!("{path}: {note}"));
         }
     }
     missing(&exported, arguments).iter().for_each(print::message);

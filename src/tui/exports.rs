@@ -31,6 +31,6 @@ pub(super) fn export(request: ExportRequest, ticket: Ticket, inbox: &mpsc::Sende
     let bytes = destination.metadata().ok().map(|facts| facts.len());
     // A recording in progress has no end yet.
     let note = passes.iter().find_map(|exported| exported.pass.trouble()).filter(|_| !grows);
-    let note = note.or_else(|| passes.iter().find_map(|exported| Some(exported.joined()?.to_string())));
+    let note = note.or_else(|| passes.iter().find_map(|exported| exported.finished.note()));
     Ok(JobResult { files: vec![destination.to_string_lossy().into_owned().into()], bytes, note: note.map(Into::into) })
 }

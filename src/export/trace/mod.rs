@@ -28,7 +28,7 @@ mod writer;
 
 use std::io::{self, Write};
 
-use crate::model::TraceFormat;
+use crate::model::{Counted, TraceFormat};
 use crate::nettrace::{Sink, forward_sink};
 
 use chromium::Chromium;
@@ -91,6 +91,20 @@ pub enum Finished {
     Joined(JoinCounts),
 }
 
+impl Finished {
+    /// Returns a sentence about what a reader of the output should know; `None` if there is nothing.
+    pub fn note(&self) -> Option<String> {
+        match self {
+            Self::Joined(counts) => Some(counts.to_string()),
+            Self::Part(Written { left_out: 0, .. }) => None,
+            Self::Part(Written { left_out, .. }) => Some(format!(
+                "{} of the program's own providers are left out: `dn-top export --all-events` shows them",
+                Counted(*left_out, "event")
+            )),
+        }
+    }
+}
+
 /// A second pass that writes one of the formats, or several.
 trait Pass: Sink {
     /// Writes the rest.
@@ -104,7 +118,8 @@ impl<'w> Export<'w> {
     /// The output cannot be written.
     pub fn new(options: Options, overview: Overview, out: Box<dyn Write + 'w>, scratch: Box<dyn Scratch + 'w>) -> io::Result<Self> {
         let Options { format, part, calls, tasks, all_events, number } = options;
-        let left_out = if all_events || overview.own_events <= MAX_OWN_EVENTS { 0 } else { overview.own_events };
+        let with_own_events = all_events || overview.own_events <= MAX_OWN_EVENTS;
+        let left_out = if with_own_events || !format.has_timeline() { 0 } else { overview.own_events };
         // Kernel samples make those of the runtime redundant: with both, everything would be counted twice, and calls would be torn apart.
         let has_cpu_samples = overview.has_cpu_samples;
         let (subject, stacks) = overview.into_parts();
@@ -121,7 +136,7 @@ impl<'w> Export<'w> {
         };
         let mut output = Output::new(writer, stacks, part, process);
         output.written.left_out = left_out;
-        Ok(Self(Box::new(Walk::new(output, tasks, has_cpu_samples, left_out == 0))))
+        Ok(Self(Box::new(Walk::new(output, tasks, has_cpu_samples, with_own_events))))
     }
 
     /// Starts merging a recording and CPU samples of the same clock into one stream in nettrace format.

@@ -37,7 +37,9 @@ fn very_many_events_are_shown_only_on_request() {
         let options = Options { all_events, ..Options::new(TraceFormat::Perfetto, Part::default()) };
         let mut export = Export::new(options, overview, Box::new(std::io::sink()), Box::new(Cursor::new(Vec::new()))).unwrap();
         read(&bytes, &mut export);
-        let Finished::Part(written) = export.finish().unwrap() else { panic!("not a part") };
+        let finished = export.finish().unwrap();
+        let Finished::Part(written) = &finished else { panic!("not a part") };
         assert_eq!((written.others, written.left_out), (shown, left_out));
+        assert_eq!(finished.note().is_some(), left_out > 0);
     }
 }
