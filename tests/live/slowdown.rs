@@ -266,8 +266,18 @@ fn lock_contention_is_reported_first_on_a_busy_machine() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.command("convoy 4 600000");
-        let output = Invocation::new(["slow", &program.pid().to_string(), "--duration", "5s"]).run();
-        assert!(output.stdout.contains("Slow because of: Lock contention; also: Waiting for CPU\n"), "{runtime}: {}", output.stdout);
+        let pid = program.pid().to_string();
+        let slow = || Invocation::new(["slow", &pid, "--duration", "5s"]).run().stdout;
+        let is_expected = |printed: &String| printed.contains("Slow because of: Lock contention; also: Waiting for CPU\n");
+        // Other tests may leave so little CPU time that the threads rarely get as far as the lock.
+        let mut printed = slow();
+        for _ in 0..3 {
+            if is_expected(&printed) {
+                break;
+            }
+            printed = slow();
+        }
+        assert!(is_expected(&printed), "{runtime}: {printed}");
     });
 }
 
