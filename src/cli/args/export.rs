@@ -34,7 +34,7 @@ pub(in crate::cli) struct Export {
     /// Add flows from the thread that schedules a task to the one that runs it (perfetto)
     #[arg(long)]
     pub(in crate::cli) flows: bool,
-    /// Show the events of the program's own providers even if there are more than 100,000 (perfetto, chromium)
+    /// Show the events of the program's own providers even if there are more than 50,000 (perfetto, chromium)
     #[arg(long)]
     pub(in crate::cli) all_events: bool,
     /// Output file, created with mode 0600, never overwritten; - for standard output [default: next to the first FILE, with the extension of the format]

@@ -53,7 +53,7 @@ pub use speedscope::Scratch;
 pub use writer::LivePackets;
 
 /// Maximum number of events of the program's own providers in a trace that was not requested to have all: it would mainly consist of them.
-const MAX_OWN_EVENTS: u64 = 100_000;
+const MAX_OWN_EVENTS: u64 = 50_000;
 
 /// Options of an export.
 #[derive(Debug, Clone)]
@@ -118,8 +118,8 @@ impl<'w> Export<'w> {
     /// The output cannot be written.
     pub fn new(options: Options, overview: Overview, out: Box<dyn Write + 'w>, scratch: Box<dyn Scratch + 'w>) -> io::Result<Self> {
         let Options { format, part, calls, tasks, all_events, number } = options;
-        let with_own_events = all_events || overview.own_events <= MAX_OWN_EVENTS;
-        let left_out = if with_own_events || !format.has_timeline() { 0 } else { overview.own_events };
+        let with_own_events = format.has_timeline() && (all_events || overview.own_events <= MAX_OWN_EVENTS);
+        let left_out = if format.has_timeline() && !with_own_events { overview.own_events } else { 0 };
         // Kernel samples make those of the runtime redundant: with both, everything would be counted twice, and calls would be torn apart.
         let has_cpu_samples = overview.has_cpu_samples;
         let (subject, stacks) = overview.into_parts();
