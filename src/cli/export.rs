@@ -127,7 +127,9 @@ fn missing(exported: &[Exported], arguments: &args::Export) -> Vec<String> {
         return vec![format!("{place} has no events of thread {} (--thread)", absent.join(", "))];
     }
     let what = if arguments.format.has_events() { "events for this format" } else { "samples" };
-    if records(exported, arguments.format) == 0 { vec![format!("nothing was exported: {place} has no {what}")] } else { Vec::new() }
+    // Events that were left out are reported as such.
+    let is_nothing = records(exported, arguments.format) == 0 && written().all(|written| written.left_out == 0);
+    if is_nothing { vec![format!("nothing was exported: {place} has no {what}")] } else { Vec::new() }
 }
 
 /// Converts a recording into a file next to it, unless a signal cancels it.
