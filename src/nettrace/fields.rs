@@ -6,7 +6,7 @@ use crate::wire::{Reader, Utf16, WireError};
 
 use super::labels::zigzag;
 
-pub(super) use parse::{MAX_DEPTH, parse_v1, parse_v2, parse_v6};
+pub(super) use parse::{parse_v1, parse_v2, parse_v6};
 
 /// A field of a payload.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::output::{Output, Part};
+use super::own_events::OwnEvents;
 use super::perfetto::Perfetto;
 use super::stacks::Stacks;
 use super::walk::Walk;
@@ -87,7 +88,7 @@ impl Sink for LiveTrace {
         let subject = Subject { header, command_line, runtime, ..Subject::default() };
         let writer = Perfetto::live(io::sink(), subject, started as i64, &name);
         let stacks = Stacks::new(Symbols::default(), Images::default());
-        let mut walk = Walk::new(Output::new(Box::new(writer), stacks, Part::default(), pid), false, false, true);
+        let mut walk = Walk::new(Output::new(Box::new(writer), stacks, Part::default(), pid), false, false, Some(OwnEvents::default()));
         walk.trace(&header);
         self.early_threads.drain(..).for_each(|thread| walk.thread(&thread));
         self.walk = Some(walk);

@@ -16,6 +16,7 @@ mod live;
 mod open_slices;
 mod output;
 mod overview;
+mod own_events;
 mod perfetto;
 mod pprof;
 mod spans;
@@ -37,6 +38,7 @@ use folded::Folded;
 use html::Html;
 use joined::Join;
 use output::Output;
+use own_events::OwnEvents;
 use perfetto::Perfetto;
 use pprof::Pprof;
 use speedscope::Speedscope;
@@ -136,7 +138,7 @@ impl<'w> Export<'w> {
         };
         let mut output = Output::new(writer, stacks, part, process);
         output.written.left_out = left_out;
-        Ok(Self(Box::new(Walk::new(output, tasks, has_cpu_samples, with_own_events))))
+        Ok(Self(Box::new(Walk::new(output, tasks, has_cpu_samples, with_own_events.then(OwnEvents::default)))))
     }
 
     /// Starts merging a recording and CPU samples of the same clock into one stream in nettrace format.

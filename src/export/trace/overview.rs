@@ -5,8 +5,8 @@ use crate::clr::EventKind;
 use crate::clr::payload::{Fields, Payload, ProcessInfo, RuntimeInformation};
 use crate::nettrace::{ByMetadata, Event, Metadata, SequencePoint, Sink, TraceHeader};
 
+use super::own_events::is_own;
 use super::stacks::Stacks;
-use super::walk::is_own;
 use super::writer::Subject;
 
 /// Maximum length of a command line, in characters.

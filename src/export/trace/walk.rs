@@ -4,12 +4,12 @@ use std::io;
 
 use foldhash::HashMap;
 
-use crate::analysis::{CounterKind, CounterReader, Described, LEVELS, Rounds, Symbols};
+use crate::analysis::{CounterKind, CounterReader, LEVELS, Rounds, Symbols};
+use crate::clr::EventKind;
 use crate::clr::payload::{
     Adjustment, AdjustmentReason, AllocationSampled, AllocationTick, AssemblyLoad, ContextSwitch, ExceptionThrown, Fields, HeapStats,
     Payload, SampleType, Workers,
 };
-use crate::clr::{EventKind, known_provider};
 use crate::model::Counted;
 use crate::nettrace::{ByMetadata, Event, Loss, Metadata, SequencePoint, Sink, Thread, ThreadId, TraceHeader, Value};
 use crate::wire::Utf16;
@@ -17,6 +17,7 @@ use crate::wire::Utf16;
 use super::allocation_rates::AllocationRates;
 use super::open_slices::{OpenSlices, flow_of};
 use super::output::{Output, Written};
+use super::own_events::OwnEvents;
 use super::writer::{Allocation, ArgumentValue, Counter, LivePackets, Sample, Track, TrackEvent};
 use super::{Finished, Pass};
 
@@ -24,8 +25,6 @@ use super::{Finished, Pass};
 const MAX_TEXT: usize = 1000;
 /// Maximum length of a log message in the name of its event, in characters.
 const MAX_MESSAGE: usize = 200;
-/// Maximum number of fields of an event that is shown as it was recorded.
-const MAX_FIELDS: usize = 16;
 /// Maximum number of threads whose sampler round, or end of event loss, is remembered.
 const MAX_THREADS: usize = 65_536;
 
@@ -34,8 +33,7 @@ pub(super) struct Walk<'w> {
     output: Output<'w>,
     header: TraceHeader,
     kinds: ByMetadata<EventKind>,
-    /// Names of the events that are shown as they were recorded.
-    own_names: ByMetadata<Option<String>>,
+    own_events: Option<OwnEvents>,
     open_slices: OpenSlices,
     counters: CounterReader,
     rounds: Rounds,
@@ -49,27 +47,18 @@ pub(super) struct Walk<'w> {
     newest_ticks: i64,
     /// Whether tasks are linked across threads.
     with_tasks: bool,
-    /// Whether events of the program's own providers are shown.
-    with_own_events: bool,
     /// Whether samples of the runtime are left out.
     without_samples: bool,
     texts: [String; 2],
-    described: Described,
-}
-
-/// Whether an event is shown as it was recorded: it is not interpreted, and its provider is not .NET's.
-pub(super) fn is_own(metadata: &Metadata) -> bool {
-    let provider = &metadata.provider;
-    EventKind::of(metadata) == EventKind::Other && known_provider(provider).is_none() && !EventKind::only_describes(provider)
 }
 
 impl<'w> Walk<'w> {
-    pub(super) fn new(output: Output<'w>, with_tasks: bool, without_samples: bool, with_own_events: bool) -> Self {
+    pub(super) fn new(output: Output<'w>, with_tasks: bool, without_samples: bool, own_events: Option<OwnEvents>) -> Self {
         Self {
             output,
             header: TraceHeader::default(),
             kinds: ByMetadata::default(),
-            own_names: ByMetadata::default(),
+            own_events,
             open_slices: OpenSlices::default(),
             counters: CounterReader::default(),
             rounds: Rounds::default(),
@@ -79,10 +68,8 @@ impl<'w> Walk<'w> {
             lost_until: HashMap::default(),
             newest_ticks: 0,
             with_tasks,
-            with_own_events,
             without_samples,
             texts: Default::default(),
-            described: Described::default(),
         }
     }
 
@@ -239,18 +226,6 @@ impl<'w> Walk<'w> {
         self.texts = [text, logger];
     }
 
-    /// Adds an event as it was recorded.
-    fn own_event(&mut self, event: &Event<'_>, at: i64) {
-        let Some(Some(name)) = self.own_names.get(event.metadata) else { return };
-        self.described.read(event, self.header.pointer_size);
-        let mut fields = [("", ""); MAX_FIELDS];
-        let count = fields.iter_mut().zip(self.described.fields()).map(|(place, field)| *place = field).count();
-        let arguments = [("provider", ArgumentValue::Text(&event.metadata.provider))];
-        let node = self.output.stacks.add(event);
-        let shown = TrackEvent::instant(event, at, "event", name, &arguments);
-        self.output.event(TrackEvent { node, fields: &fields[..count], ..shown });
-    }
-
     /// Returns `None` if the payload is malformed.
     fn convert(&mut self, kind: EventKind, event: &Event<'_>, at: i64) -> Option<()> {
         use EventKind as Kind;
@@ -358,8 +333,7 @@ impl Sink for Walk<'_> {
 
     fn metadata(&mut self, metadata: &Metadata) {
         self.kinds.push(EventKind::of(metadata));
-        let name = || if metadata.name.is_empty() { format!("Event {}", metadata.event_id) } else { metadata.name.clone() };
-        self.own_names.push((self.with_own_events && is_own(metadata)).then(name));
+        self.own_events.iter_mut().for_each(|own| own.metadata(metadata));
     }
 
     fn needs_order(&self, metadata: &Metadata) -> bool {
@@ -384,7 +358,10 @@ impl Sink for Walk<'_> {
                 // A malformed payload is ignored.
                 let _ = self.convert(kind, event, self.at(event.timestamp()));
             }
-            EventKind::Other => self.own_event(event, self.at(event.timestamp())),
+            EventKind::Other => {
+                let (at, pointer_size) = (self.at(event.timestamp()), self.header.pointer_size);
+                self.own_events.iter_mut().for_each(|own| own.add(event, at, pointer_size, &mut self.output));
+            }
             _ => return,
         }
         self.make_room();

@@ -5,8 +5,8 @@ use crate::wire::{Reader, WireError};
 use super::super::labels::text;
 use super::{Field, FieldType};
 
-/// Maximum nesting depth, at which parsing begins.
-pub(in super::super) const MAX_DEPTH: u32 = 16;
+/// Maximum nesting depth.
+const MAX_DEPTH: u32 = 16;
 
 /// Reason why parsing of field descriptions stopped.
 pub(in super::super) enum FieldError {
@@ -21,13 +21,17 @@ impl From<WireError> for FieldError {
 }
 
 /// Parses the fields of V4 metadata. A nested layout precedes the name of its field.
-pub(in super::super) fn parse_v1(reader: &mut Reader<'_>, fields: &mut Vec<Field>, depth: u32) -> Result<(), FieldError> {
+pub(in super::super) fn parse_v1(reader: &mut Reader<'_>, fields: &mut Vec<Field>) -> Result<(), FieldError> {
+    v1(reader, fields, MAX_DEPTH)
+}
+
+fn v1(reader: &mut Reader<'_>, fields: &mut Vec<Field>, depth: u32) -> Result<(), FieldError> {
     for _ in 0..reader.u32()? {
         let code = reader.u32()?;
         let kind = match code {
             1 => {
                 let mut nested = Vec::new();
-                parse_v1(reader, &mut nested, deeper(depth)?)?;
+                v1(reader, &mut nested, deeper(depth)?)?;
                 FieldType::Object(nested)
             }
             _ => plain(code),
@@ -38,7 +42,11 @@ pub(in super::super) fn parse_v1(reader: &mut Reader<'_>, fields: &mut Vec<Field
 }
 
 /// Parses the fields of a V2 tag, added by V5 to describe arrays.
-pub(in super::super) fn parse_v2(reader: &mut Reader<'_>, fields: &mut Vec<Field>, depth: u32) -> Result<(), FieldError> {
+pub(in super::super) fn parse_v2(reader: &mut Reader<'_>, fields: &mut Vec<Field>) -> Result<(), FieldError> {
+    v2(reader, fields, MAX_DEPTH)
+}
+
+fn v2(reader: &mut Reader<'_>, fields: &mut Vec<Field>, depth: u32) -> Result<(), FieldError> {
     for _ in 0..reader.u32()? {
         // The size includes the size field itself.
         let size = (reader.u32()? as usize).saturating_sub(4);
@@ -54,7 +62,7 @@ fn v2_type(reader: &mut Reader<'_>, depth: u32) -> Result<FieldType, FieldError>
     Ok(match reader.u32()? {
         1 => {
             let mut nested = Vec::new();
-            parse_v2(reader, &mut nested, deeper(depth)?)?;
+            v2(reader, &mut nested, deeper(depth)?)?;
             FieldType::Object(nested)
         }
         19 => FieldType::Array(v2_type(reader, deeper(depth)?)?.into()),
@@ -63,7 +71,11 @@ fn v2_type(reader: &mut Reader<'_>, depth: u32) -> Result<FieldType, FieldError>
 }
 
 /// Parses the fields of V6 metadata.
-pub(in super::super) fn parse_v6(reader: &mut Reader<'_>, fields: &mut Vec<Field>, depth: u32) -> Result<(), FieldError> {
+pub(in super::super) fn parse_v6(reader: &mut Reader<'_>, fields: &mut Vec<Field>) -> Result<(), FieldError> {
+    v6(reader, fields, MAX_DEPTH)
+}
+
+fn v6(reader: &mut Reader<'_>, fields: &mut Vec<Field>, depth: u32) -> Result<(), FieldError> {
     for _ in 0..reader.u16()? {
         let size = reader.u16()?.into();
         let mut field = Reader::new(reader.take(size)?);
@@ -79,7 +91,7 @@ fn v6_type(reader: &mut Reader<'_>, depth: u32) -> Result<FieldType, FieldError>
     Ok(match reader.u8()? {
         1 => {
             let mut nested = Vec::new();
-            parse_v6(reader, &mut nested, deeper(depth)?)?;
+            v6(reader, &mut nested, deeper(depth)?)?;
             FieldType::Object(nested)
         }
         19 => FieldType::Array(element(reader)?),

@@ -2,7 +2,7 @@
 
 use crate::wire::{Reader, WireError};
 
-use super::super::fields::{FieldType, MAX_DEPTH, parse_v1, parse_v2, parse_v6 as parse_v6_fields};
+use super::super::fields::{FieldType, parse_v1, parse_v2, parse_v6 as parse_v6_fields};
 use super::super::labels::text;
 use super::Metadata;
 
@@ -22,7 +22,7 @@ pub(in super::super) fn parse_v4(payload: &[u8]) -> Result<Metadata, WireError> 
         level: reader.u32()?,
         ..Metadata::default()
     };
-    if parse_v1(&mut reader, &mut record.fields, MAX_DEPTH).is_ok() {
+    if parse_v1(&mut reader, &mut record.fields).is_ok() {
         while let Ok(size) = reader.u32() {
             let (Ok(kind), Ok(tag)) = (reader.u8(), reader.take(size as usize)) else { break };
             match (kind, tag) {
@@ -30,7 +30,7 @@ pub(in super::super) fn parse_v4(payload: &[u8]) -> Result<Metadata, WireError> 
                 (2, _) => {
                     record.fields.clear();
                     // Fields end at the first malformed one.
-                    let _ = parse_v2(&mut Reader::new(tag), &mut record.fields, MAX_DEPTH);
+                    let _ = parse_v2(&mut Reader::new(tag), &mut record.fields);
                 }
                 _ => {}
             }
@@ -50,7 +50,7 @@ pub(in super::super) fn parse_v6(reader: &mut Reader<'_>) -> Result<(Metadata, u
         name: String::from_utf8_lossy(text(&mut row)?).into_owned(),
         ..Metadata::default()
     };
-    if parse_v6_fields(&mut row, &mut record.fields, MAX_DEPTH).is_ok() {
+    if parse_v6_fields(&mut row, &mut record.fields).is_ok() {
         // Options end at the first malformed one, or at a kind added by a later version.
         let _ = options(&mut row, &mut record);
     }
