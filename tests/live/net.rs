@@ -181,6 +181,22 @@ async fn missing_socket_is_explained() {
     assert!(reason.starts_with("its socket was removed from "), "{reason}");
 }
 
+/// As in a pod with `readOnlyRootFilesystem`.
+#[test]
+fn read_only_temporary_directory_is_named() {
+    if !runtimes::namespaces() {
+        return;
+    }
+    // .NET Core 3.1 does not start without a writable temporary directory.
+    runtimes::each_async(runtimes::all().into_iter().filter(|runtime| runtime.major() >= 8).collect(), async |runtime| {
+        let program = runtime.any().contained_read_only().spawn();
+        let reason = List::new().trouble(program.pid(), Trouble::Disabled).await;
+        let expected =
+            format!("its temporary directory {} is read-only, so the runtime could not create its socket", program.folder().display());
+        assert!(reason.starts_with(&expected), "{runtime}: {reason}");
+    });
+}
+
 #[test]
 fn containerized_process_is_attached_through_root() {
     if !runtimes::namespaces() {

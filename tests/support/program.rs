@@ -21,12 +21,13 @@ pub(crate) struct Launch {
     words: Vec<PathBuf>,
     env: Vec<(String, PathBuf)>,
     stdout: Option<fs::File>,
-    contained: bool,
+    /// Options of the mount at its TMPDIR, if contained.
+    mount: Option<&'static str>,
 }
 
 impl Launch {
     pub(crate) fn new(program: &Path) -> Self {
-        Self { words: vec![program.to_owned()], env: Vec::new(), stdout: None, contained: false }
+        Self { words: vec![program.to_owned()], env: Vec::new(), stdout: None, mount: None }
     }
 
     pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
@@ -48,7 +49,13 @@ impl Launch {
     /// In PID and mount namespaces of its own, as in a container: its PID there is 1, and its TMPDIR is a mount that no other process sees.
     /// Requires [`super::runtimes::namespaces`].
     pub(crate) fn contained(mut self) -> Self {
-        self.contained = true;
+        self.mount = Some("rw");
+        self
+    }
+
+    /// Like [`Self::contained`], with a read-only TMPDIR.
+    pub(crate) fn contained_read_only(mut self) -> Self {
+        self.mount = Some("ro");
         self
     }
 
@@ -76,7 +83,7 @@ impl Launch {
     /// Starts it without waiting: for programs that open no socket, or are suspended at startup.
     pub(crate) fn spawn(self) -> Program {
         let folder = folder();
-        let mut command = if self.contained { namespaced(folder.path()) } else { Command::new("env") };
+        let mut command = self.mount.map_or_else(|| Command::new("env"), |options| namespaced(folder.path(), options));
         let mut child = command
             .args(&self.words)
             .env_clear()
@@ -93,26 +100,28 @@ impl Launch {
             .spawn()
             .unwrap();
         // `env` becomes the program and keeps its PID; `unshare` stays, and the program is its child.
-        let pid = if self.contained { poll(TIMEOUT, || only_child(child.id())).unwrap() } else { child.id() };
+        let contained = self.mount.is_some();
+        let pid = if contained { poll(TIMEOUT, || only_child(child.id())).unwrap() } else { child.id() };
         let (said, lines) = mpsc::channel();
         if let Some(stdout) = child.stdout.take().map(BufReader::new) {
             std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| said.send(line)));
         }
-        Program { stdin: child.stdin.take(), child, pid, contained: self.contained, lines, folder }
+        Program { stdin: child.stdin.take(), child, pid, contained, lines, folder }
     }
 }
 
-/// Returns a command that starts its arguments in new PID and mount namespaces, with a private mount at `private`.
-pub(crate) fn namespaced(private: &Path) -> Command {
+/// Returns a command that starts its arguments in new PID and mount namespaces, with a private mount with these options at `private`.
+pub(crate) fn namespaced(private: &Path, options: &str) -> Command {
     let mut unshare = Command::new("unshare");
     if !rustix::process::geteuid().is_root() {
         unshare.args(["--user", "--map-root-user"]);
     }
     unshare
         .args(["--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "sh", "-euc"])
-        .arg(r#"private=$1; shift; mount -t tmpfs tmpfs "$private"; exec "$@""#)
+        .arg(r#"private=$1 options=$2; shift 2; mount -t tmpfs -o "$options" tmpfs "$private"; exec "$@""#)
         .arg("sh")
-        .arg(private);
+        .arg(private)
+        .arg(options);
     unshare
 }
 

@@ -289,7 +289,7 @@ fn block_on(future: impl Future<Output = ()>) {
 /// containers, do not permit that even to root, so that it is skipped in CI too.
 pub(crate) fn namespaces() -> bool {
     // A mount over this folder is not visible to other processes.
-    let mut probe = super::program::namespaced(&std::env::temp_dir());
+    let mut probe = super::program::namespaced(&std::env::temp_dir(), "rw");
     let possible = probe.arg("true").stderr(Stdio::null()).status().is_ok_and(|status| status.success());
     if !possible {
         skip("unshare may not make pid and mount namespaces here");

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rustix::fs::{StatVfsMountFlags, fstatvfs};
 use rustix::process::geteuid;
 
 use super::processes::{ScannedProcess, SocketDir};
@@ -10,6 +11,7 @@ use crate::model::{Contact, SafeText, Trouble};
 use crate::net::endpoint::SocketName;
 use crate::net::peer::PeerError;
 use crate::net::proc::{Proc, container};
+use crate::net::resolve::{self, Found};
 use crate::net::stream::MAX_PATH_LENGTH;
 use crate::net::tracing::ADD_SYS_PTRACE;
 
@@ -78,11 +80,13 @@ pub(super) fn foreign(path: &Path, candidate: Candidate, uid: u32) -> Contact {
 
 /// Reports a process that hosts a runtime but owns none of the sockets.
 pub(super) fn without_socket(proc: &Proc, known: &ScannedProcess, observer: Observer, user: Option<&SafeText>) -> Contact {
-    let (directory, missing) = match &known.socket_dir {
+    let (directory, obstacle) = match &known.socket_dir {
         SocketDir::Hidden if known.uid != observer.uid => return observer.denied(known.uid, user),
         SocketDir::Hidden => return observer.inaccessible(known.key.pid),
-        SocketDir::Directory { process_path, .. } => (process_path.as_path(), false),
-        SocketDir::Missing { process_path } => (process_path.as_path(), true),
+        SocketDir::Directory { path, process_path, .. } => {
+            (process_path.as_path(), resolve::locate(path, Some(proc)).ok().and_then(|found| obstacle(&found, known.uid)))
+        }
+        SocketDir::Missing { process_path } => (process_path.as_path(), Some(MISSING)),
         SocketDir::Linked { process_path, link } => {
             let [directory, link] = [process_path, link].map(|path| path.display());
             let reason = format!(
@@ -114,16 +118,39 @@ pub(super) fn without_socket(proc: &Proc, known: &ScannedProcess, observer: Obse
         );
         return trouble(Trouble::Unsupported, reason);
     }
-    let reason = if missing {
-        format!(
-            "its temporary directory {shown} does not exist, so the runtime could not create its socket: restart it with a TMPDIR that exists"
-        )
-    } else if known.threads.server {
-        format!("its socket was removed from {shown}, perhaps by a clean-up of temporary files: restart the process to create it again")
-    } else {
-        format!("it serves no socket in {shown}: diagnostics are switched off in its configuration, or it is a native build without them")
+    let reason = match obstacle {
+        // The thread is only started after the socket has been created.
+        _ if known.threads.server => {
+            format!("its socket was removed from {shown}, perhaps by a clean-up of temporary files: restart the process to create it again")
+        }
+        Some((problem, remedy)) => format!(
+            "its temporary directory {shown} {problem}, so the runtime could not create its socket: restart it with a TMPDIR that {remedy}"
+        ),
+        None => {
+            format!(
+                "it serves no socket in {shown}: diagnostics are switched off in its configuration, or it is a native build without them"
+            )
+        }
     };
     trouble(Trouble::Disabled, reason)
+}
+
+/// Why no file can be created in a temporary directory, and what the directory must be instead.
+type Obstacle = (&'static str, &'static str);
+
+const MISSING: Obstacle = ("does not exist", "exists");
+const READ_ONLY: Obstacle = ("is read-only", "is on a writable volume (Kubernetes: an emptyDir)");
+const NOT_PERMITTED: Obstacle = ("is not writable by its user", "is");
+
+/// Returns what certainly prevents a user from creating a file in a directory.
+fn obstacle(directory: &Found, uid: u32) -> Option<Obstacle> {
+    if fstatvfs(&directory.handle).is_ok_and(|system| system.f_flag.contains(StatVfsMountFlags::RDONLY)) {
+        return Some(READ_ONLY);
+    }
+    // The user may be a member of the group, and an access control list shows in the group's bits.
+    let allows = |shift: u32| directory.stat.st_mode >> shift & 0o3 == 0o3;
+    let is_permitted = uid == 0 || directory.stat.st_uid == uid && allows(6) || allows(3) || allows(0);
+    (!is_permitted).then_some(NOT_PERMITTED)
 }
 
 #[cfg(test)]

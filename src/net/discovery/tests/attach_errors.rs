@@ -49,7 +49,8 @@ fn runtime_without_socket_shows_the_reason() {
         ),
         (Fake { threads: off, ..fake(5) }, Trouble::Disabled, "switched off in its configuration"),
         (fake(5), Trouble::Disabled, "its socket was removed from"),
-        (Fake { environ: "TMPDIR=/no/such", ..fake(5) }, Trouble::Disabled, "temporary directory /no/such does not exist"),
+        (Fake { environ: "TMPDIR=/no/such", ..fake(5) }, Trouble::Disabled, "its socket was removed from /no/such"),
+        (Fake { environ: "TMPDIR=/no/such", threads: off, ..fake(5) }, Trouble::Disabled, "temporary directory /no/such does not exist"),
         (Fake { environ: &long_environ, ..fake(5) }, Trouble::Unsupported, "bytes long"),
     ] {
         let fake_proc = FakeProc::new();
@@ -67,6 +68,33 @@ fn runtime_without_socket_shows_the_reason() {
     fake_proc.add(&Fake { started: (UPTIME - 1) * procfs::ticks_per_second(), threads: off, ..fake(5) });
     fake_proc.add(&Fake { threads: old, maps: "7f00-7f01 r-xp 0 08:01 12   /lib/libc.so.6\n", ..fake(6) });
     assert_eq!(scan(&fake_proc), []);
+}
+
+#[test]
+fn a_temporary_directory_that_its_user_cannot_write_to_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let fake_proc = FakeProc::new();
+    let tmp = fake_proc.path("own");
+    fs::create_dir(&tmp).unwrap();
+    let environ = format!("TMPDIR={}", tmp.display());
+    for (mode, uid, named) in [
+        (0o555, 12345, true),
+        (0o755, 12345, true),
+        (0o765, 12345, true),
+        // The owner is root, whom no mode stops, or our user, whose bits count.
+        (0o755, own_uid(), false),
+        (0o555, own_uid(), own_uid() != 0),
+        // Members of the group may write, and entries of a list may allow others.
+        (0o775, 12345, false),
+        (0o1777, 12345, false),
+    ] {
+        fs::set_permissions(&tmp, fs::Permissions::from_mode(mode)).unwrap();
+        let status = format!("Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n");
+        fake_proc.add(&Fake { environ: &environ, threads: &["app", ".NET SynchManag", ".NET Finalizer"], status, ..fake(5) });
+        let rows = scan(&fake_proc);
+        assert_eq!(only_trouble(&rows).1.contains("is not writable by its user"), named, "{mode:o} {uid}: {rows:?}");
+    }
 }
 
 #[test]
