@@ -11,12 +11,22 @@ if ! tests/setup.sh; then
   echo "The setup did not finish: tests that need what is missing will be SKIPPED." >&2
 fi
 
-# Most tests wait for another program most of the time.
-export RUST_TEST_THREADS=${RUST_TEST_THREADS-$((2 * $(nproc)))}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+run() { # THREADS_PER_PROCESSOR ARGUMENT..
+  RUST_TEST_THREADS=${RUST_TEST_THREADS-$(($1 * $(nproc)))} cargo test --no-fail-fast "${@:2}" 2>&1 | tee -a "$log"
+}
 outcome=0
-cargo test --no-fail-fast "$@" 2>&1 | tee "$log" || outcome=$?
+# Most tests wait for another program most of the time, and unit tests for deadlines nearly all the time.
+if (($#)); then
+  run 2 "$@" || outcome=$?
+else
+  # Builds everything at once.
+  cargo test --no-run
+  run 8 --lib || outcome=$?
+  run 2 --bins --test '*' || outcome=$?
+  run 2 --doc || outcome=$?
+fi
 
 # Summary of each test binary with its name, and the totals. The test runner counts skipped tests as passed.
 printf '\nSummary\n'

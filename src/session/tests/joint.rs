@@ -2,6 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use tokio::task::JoinSet;
+
 use super::*;
 use crate::model::Scheduling;
 use crate::net::perfetto::{Address, Sockets};
@@ -95,7 +97,8 @@ async fn runtime_and_kernel_events_are_in_one_file() {
 async fn missing_and_lost_data_is_reported_and_the_rest_recorded() {
     let no_source = ConsumerBehavior { has_kernel: false, ..ConsumerBehavior::default() };
     let no_events = ConsumerBehavior { has_kernel: true, ..ConsumerBehavior::default() };
-    for (behavior, part) in [(no_source, "start `traced_probes` as root"), (no_events, "tracefs mounted at /sys/kernel/tracing")] {
+    let table = [(no_source, "start `traced_probes` as root"), (no_events, "tracefs mounted at /sys/kernel/tracing")];
+    let rows = table.map(|(behavior, part)| async move {
         let service = service(behavior);
         let recorder = service.start().await;
         let is_reported = |recording: &Recording| {
@@ -105,7 +108,8 @@ async fn missing_and_lost_data_is_reported_and_the_rest_recorded() {
         let recording = stop_recording(recorder).await;
         assert!(is_reported(&recording) && outcome(&recording).complete, "{recording:?}");
         assert!(packets(&service.file()).len() > 10);
-    }
+    });
+    JoinSet::from_iter(rows).join_all().await;
     let service = service(ConsumerBehavior { overwritten: 5000, dropped: 3, ..with_kernel_events() });
     let recorder = service.start().await;
     until(&recorder, has_both_kinds).await;
@@ -166,8 +170,7 @@ async fn a_start_that_is_given_up_leaves_nothing() {
 
 #[tokio::test]
 async fn service_fault_on_stop_keeps_the_data_read_so_far() {
-    let mut running = tokio::task::JoinSet::new();
-    for (method, fault, part) in [
+    let table = [
         ("Flush", ConsumerFault::Closes, Some("the connection was closed")),
         ("Flush", ConsumerFault::Silent, Some("no answer to Flush")),
         ("Flush", ConsumerFault::Garbage, Some("cannot decode its message")),
@@ -178,36 +181,34 @@ async fn service_fault_on_stop_keeps_the_data_read_so_far() {
         ("DisableTracing", ConsumerFault::Refuses, Some("DisableTracing was refused")),
         ("GetTraceStats", ConsumerFault::Refuses, None),
         ("FreeBuffers", ConsumerFault::Silent, None),
-    ] {
-        running.spawn(async move {
-            let service = service(ConsumerBehavior { fault: Some((method, fault)), ..with_kernel_events() });
-            let recorder = service.start().await;
-            until(&recorder, has_both_kinds).await;
-            let recording = stop_recording(recorder).await;
-            let outcome = outcome(&recording);
-            assert_eq!(outcome.complete, part.is_none(), "{method}: {outcome:?}");
-            if let Some(part) = part {
-                assert!(outcome.trouble.as_deref().is_some_and(|trouble| trouble.contains(part)), "{method}: {outcome:?}");
-                assert_eq!(outcome.file, Some(service.partial()));
-                assert!(packets(&service.partial()).len() > 10);
-            }
-            assert!(service.bench.runtime.is_alive());
-        });
-    }
-    while let Some(ended) = running.join_next().await {
-        ended.unwrap();
-    }
+    ];
+    let rows = table.map(|(method, fault, part)| async move {
+        let service = service(ConsumerBehavior { fault: Some((method, fault)), ..with_kernel_events() });
+        let recorder = service.start().await;
+        until(&recorder, has_both_kinds).await;
+        let recording = stop_recording(recorder).await;
+        let outcome = outcome(&recording);
+        assert_eq!(outcome.complete, part.is_none(), "{method}: {outcome:?}");
+        if let Some(part) = part {
+            assert!(outcome.trouble.as_deref().is_some_and(|trouble| trouble.contains(part)), "{method}: {outcome:?}");
+            assert_eq!(outcome.file, Some(service.partial()));
+            assert!(packets(&service.partial()).len() > 10);
+        }
+        assert!(service.bench.runtime.is_alive());
+    });
+    JoinSet::from_iter(rows).join_all().await;
 }
 
 #[tokio::test]
 async fn service_fault_on_first_read_ends_the_recording() {
-    for (fault, part) in [
+    let table = [
         (ConsumerFault::Closes, "the connection was closed"),
         (ConsumerFault::Refuses, "ReadBuffers was refused"),
         (ConsumerFault::Undecodable, ""),
         (ConsumerFault::Garbage, "more than the protocol allows"),
         (ConsumerFault::Silent, "no answer to ReadBuffers"),
-    ] {
+    ];
+    let rows = table.map(|(fault, part)| async move {
         let service = service(ConsumerBehavior { fault: Some(("ReadBuffers", fault)), ..with_kernel_events() });
         let recorder = service.start().await;
         if part.is_empty() {
@@ -220,7 +221,8 @@ async fn service_fault_on_first_read_ends_the_recording() {
             assert_eq!((outcome.stopped_by, outcome.complete, &outcome.file), (StoppedBy::Error, false, &None), "{outcome:?}");
             assert!(outcome.trouble.as_deref().is_some_and(|trouble| trouble.contains(part)), "{outcome:?}");
         }
-    }
+    });
+    JoinSet::from_iter(rows).join_all().await;
 }
 
 #[tokio::test]

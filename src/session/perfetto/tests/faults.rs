@@ -1,5 +1,7 @@
 //! Services that are faulty, do not respond, restart, or are not those of an expected user.
 
+use tokio::task::JoinSet;
+
 use super::*;
 
 #[tokio::test]
@@ -11,7 +13,7 @@ async fn p12_invalid_shared_memory_is_not_mapped() {
         (TracingBehavior { memory: 4095, ..TracingBehavior::default() }, "invalid size: 4095 bytes"),
         (TracingBehavior { page_kb: Some(12), ..TracingBehavior::default() }, "page size"),
     ];
-    for (behavior, part) in table {
+    let rows = table.map(|(behavior, part)| async move {
         let bench = Bench::new(behavior);
         let message = bench.message(part).await;
         assert!(message.ends_with("packets are sent over the socket instead"), "{message}");
@@ -19,7 +21,8 @@ async fn p12_invalid_shared_memory_is_not_mapped() {
         let seen = bench.until(|_| true).await;
         assert_eq!(seen.sent, seen.chunks.values().map(Vec::len).sum::<usize>());
         bench.end().await;
-    }
+    });
+    JoinSet::from_iter(rows).join_all().await;
 }
 
 #[tokio::test]
@@ -43,16 +46,18 @@ async fn shared_memory_that_is_never_freed_is_abandoned() {
 
 #[tokio::test]
 async fn faulty_service_is_reported() {
-    for (fault, part) in [
+    let table = [
         (TracingFault::Garbage, "more than the protocol allows"),
         (TracingFault::Closes, "the connection was closed"),
         (TracingFault::Silent, "no answer to"),
-    ] {
+    ];
+    let rows = table.map(|(fault, part)| async move {
         let bench = Bench::new(TracingBehavior { fault, ..TracingBehavior::default() });
         let message = bench.message(part).await;
         assert!(message.starts_with("Perfetto's tracing service at "), "{message}");
         bench.end().await;
-    }
+    });
+    JoinSet::from_iter(rows).join_all().await;
 }
 
 #[tokio::test]
@@ -78,7 +83,7 @@ async fn service_that_never_reads_replies_is_disconnected() {
 /// The service may be paused and continued: the connection stays.
 #[tokio::test]
 async fn unresponsive_service_is_reported_and_stays_connected() {
-    for fault in [TracingFault::StopsAnswering, TracingFault::StopsReading] {
+    let rows = [TracingFault::StopsAnswering, TracingFault::StopsReading].map(|fault| async move {
         let bench = Bench::new(TracingBehavior { fault, ..TracingBehavior::default() });
         bench.service().record(1, "");
         bench.until(|seen| seen.started == [1]).await;
@@ -100,7 +105,8 @@ async fn unresponsive_service_is_reported_and_stays_connected() {
         assert_eq!(count(|report| matches!(report, ProducerReport::Connected(_))), 1, "{reports:?}");
         assert_eq!(count(|report| matches!(report, ProducerReport::Waiting(_))), 0, "{reports:?}");
         bench.end().await;
-    }
+    });
+    JoinSet::from_iter(rows).join_all().await;
 }
 
 #[tokio::test]
