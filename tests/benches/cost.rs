@@ -19,10 +19,11 @@ use std::time::Duration;
 use support::{Invocation, Program, Signal, cpu_time, folder};
 
 const THREADS: u32 = 8;
-/// Duration of each measurement.
-const TIME: Duration = Duration::from_secs(10);
+/// Duration of each measurement. Longer ones are not more exact: the speed of the processors varies as much from one minute to the next as from one
+/// second to the next.
+const TIME: Duration = Duration::from_secs(2);
 /// How long an observer needs to begin.
-const START: Duration = Duration::from_secs(3);
+const START: Duration = Duration::from_secs(2);
 const DN_TOP: &str = env!("CARGO_BIN_EXE_dn-top");
 /// Each with `PID` for that of the program.
 const OBSERVERS: [&[&str]; 7] = [
@@ -38,7 +39,7 @@ const OBSERVERS: [&[&str]; 7] = [
 
 fn main() {
     let Some(net9) = support::runtimes::net9() else { return };
-    let rounds = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(5);
+    let rounds = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(20);
     let mut program = net9.program("known").start();
     assert_eq!(program.line(), "ready");
     let is_possible = |observer: &&[&str]| {
@@ -60,13 +61,14 @@ fn main() {
             before = after;
         }
     }
-    println!("{:<56} {:>8} {:>16} {:>16}", "% of the work", "median", "middle half", "of a core itself");
-    for (observer, mut costs) in observers.iter().zip(costs) {
-        costs.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let at = |part: f64| costs[((costs.len() - 1) as f64 * part).round() as usize].0;
-        let used = costs.iter().map(|(_, used)| used).sum::<f64>() / costs.len() as f64;
-        let name = observer.join(" ").replace(DN_TOP, "dn-top");
-        println!("{name:<56} {:>8.2} {:>7.2} to {:>5.2} {used:>14.2} %", at(0.5), at(0.25), at(0.75));
+    println!("{:<56} {:>18} {:>16}", "% of the work, with the standard error", "", "of a core itself");
+    for (observer, costs) in observers.iter().zip(costs) {
+        let mean = |values: &mut dyn Iterator<Item = f64>| values.sum::<f64>() / costs.len() as f64;
+        let cost = mean(&mut costs.iter().map(|(cost, _)| *cost));
+        let variance = mean(&mut costs.iter().map(|(each, _)| (each - cost).powi(2)));
+        let error = (variance / (costs.len() - 1).max(1) as f64).sqrt();
+        let used = mean(&mut costs.iter().map(|(_, used)| *used));
+        println!("{:<56} {cost:>8.2} +- {error:>6.2} {used:>14.2} %", observer.join(" ").replace(DN_TOP, "dn-top"));
     }
 }
 
