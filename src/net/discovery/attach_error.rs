@@ -140,7 +140,7 @@ type Obstacle = (&'static str, &'static str);
 
 const MISSING: Obstacle = ("does not exist", "exists");
 const READ_ONLY: Obstacle = ("is read-only", "is on a writable volume (Kubernetes: an emptyDir)");
-const NOT_PERMITTED: Obstacle = ("is not writable by its user", "is");
+const NOT_PERMITTED: Obstacle = ("is not writable by its user", "its user may write to");
 
 /// Returns what certainly prevents a user from creating a file in a directory.
 fn obstacle(directory: &Found, uid: u32) -> Option<Obstacle> {
