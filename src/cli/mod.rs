@@ -64,12 +64,17 @@ use self::config::CommandLine;
 use self::exit::{Exit, Failure};
 use self::host::Host;
 use crate::analysis::OccurrenceKind;
-use crate::net::limits;
+use crate::model::SafeText;
+use crate::net::{limits, log};
 use crate::session;
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
-    run().unwrap_or_else(Failure::print).into()
+    let exit = run().unwrap_or_else(Failure::print);
+    if let Some((path, error)) = log::write_error() {
+        print::message(format_args!("the log {} is incomplete: {error}", SafeText::from_path(path)));
+    }
+    exit.into()
 }
 
 fn run() -> Result<Exit, Failure> {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use jiff::Timestamp;
@@ -18,7 +18,10 @@ use crate::ipc::CommandCode;
 use crate::model::{SafeText, sanitize};
 
 /// One for the whole program, like standard error.
-static LOG: OnceLock<File> = OnceLock::new();
+static LOG: OnceLock<(File, PathBuf)> = OnceLock::new();
+
+/// The first error of writing to it.
+static ERROR: OnceLock<io::Error> = OnceLock::new();
 
 const MAX_LINES: usize = 500;
 /// Maximum length of a kept line, in characters.
@@ -38,7 +41,12 @@ pub fn latest() -> Vec<SafeText> {
 /// Those of the system; `AlreadyExists` if anything has that name.
 pub fn begin(path: &Path) -> io::Result<()> {
     let file = files::create(path)?;
-    LOG.set(file).map_err(|_| io::Error::other("the log file is already set"))
+    LOG.set((file, path.to_owned())).map_err(|_| io::Error::other("the log file is already set"))
+}
+
+/// Returns the log file and the first error of writing to it, if there was one: lines are missing.
+pub fn write_error() -> Option<(&'static Path, &'static io::Error)> {
+    Some((&LOG.get()?.1, ERROR.get()?))
 }
 
 /// Logs one line with a timestamp, and writes it to the file if there is one.
@@ -51,10 +59,14 @@ pub fn note(message: impl Display) {
     }
     latest.push_back(kept);
     drop(latest);
-    let Some(mut file) = LOG.get() else { return };
+    let Some((file, _)) = LOG.get() else { return };
     let line = line + "\n";
-    // A single write, so that lines of different threads do not mix. An error such as a full disk cannot be reported anywhere.
-    let _ = file.write_all(line.as_bytes());
+    // A single write, so that lines of different threads do not mix.
+    let mut file: &File = file;
+    if let Err(error) = file.write_all(line.as_bytes()) {
+        // Only the first one is kept.
+        let _ = ERROR.set(error);
+    }
 }
 
 /// A request in progress. If dropped, it is logged as canceled.

@@ -93,6 +93,22 @@ fn log_is_new_file_readable_only_by_owner() {
     assert!(!folder.path().join("elsewhere").exists());
 }
 
+/// As on a full disk, no line can be written.
+#[test]
+fn incomplete_log_is_reported() {
+    runtimes::each(runtimes::all(), |runtime| {
+        let program = runtime.any().start();
+        let (folder, pid) = (folder(), program.pid().to_string());
+        let log = folder.path().join("log");
+        // The limit must not apply to the file with the messages.
+        let script = r#"(ulimit -f 0; exec "$@") 2>&1 >/dev/null | cat"#;
+        let words = ["-c", script, "sh", env!("CARGO_BIN_EXE_dn-top"), "--log", log.to_str().unwrap(), "info", &pid];
+        let output = Invocation::of("sh", words).run();
+        let expected = format!("dn-top: the log {} is incomplete: File too large (os error 27)\n", log.display());
+        assert_eq!(output.stdout, expected, "{runtime}: {output:?}");
+    });
+}
+
 /// Runs a command with a configuration file.
 fn configured(home: &Path, text: &str) -> Output {
     fs::create_dir_all(home.join("dn-top")).unwrap();
