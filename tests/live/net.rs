@@ -197,6 +197,18 @@ fn read_only_temporary_directory_is_named() {
     });
 }
 
+/// Its runtime removes the socket before it waits for the finalizer thread.
+#[test]
+fn blocked_exit_is_explained() {
+    runtimes::each_async(runtimes::with("known"), async |runtime| {
+        let mut program = runtime.program("known").start();
+        program.carry_out("finalize 1");
+        program.close();
+        let reason = List::new().trouble(program.pid(), Trouble::Disabled).await;
+        assert!(reason.contains("it is probably exiting"), "{runtime}: {reason}");
+    });
+}
+
 #[test]
 fn containerized_process_is_attached_through_root() {
     if !runtimes::namespaces() {

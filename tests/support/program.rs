@@ -257,9 +257,14 @@ impl Program {
         send(self.pid, signal);
     }
 
-    /// Closes its standard input, which ends every program here, and waits for it.
-    pub(crate) fn finish(&mut self) -> ExitStatus {
+    /// Closes its standard input, which ends every program here.
+    pub(crate) fn close(&mut self) {
         drop(self.stdin.take());
+    }
+
+    /// Ends it, and waits for that.
+    pub(crate) fn finish(&mut self) -> ExitStatus {
+        self.close();
         self.wait()
     }
 

@@ -119,6 +119,10 @@ pub(super) fn without_socket(proc: &Proc, known: &ScannedProcess, observer: Obse
         return trouble(Trouble::Unsupported, reason);
     }
     let reason = match obstacle {
+        _ if known.is_exiting(proc) => format!(
+            "its socket was removed from {shown}, but not its debugger pipes: it is probably exiting, and something such as a finalizer keeps it \
+             from ending, which a native debugger shows. If it is to run on, restart it to create the socket again"
+        ),
         // The thread is only started after the socket has been created.
         _ if known.threads.server => {
             format!("its socket was removed from {shown}, perhaps by a clean-up of temporary files: restart the process to create it again")

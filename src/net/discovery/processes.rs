@@ -166,6 +166,16 @@ impl ScannedProcess {
         }
     }
 
+    /// Returns whether a process without its socket is probably exiting: the pipes for a debugger, which the runtime creates with its socket, still
+    /// exist. An exiting runtime removes them later than the socket: only after the last finalizer has returned (seen on .NET Core 3.1, .NET 8, 9
+    /// and 10). With a configuration that switches off the socket alone, the pipes exist, but not the thread that serves the socket.
+    pub(super) fn is_exiting(&self, proc: &Proc) -> bool {
+        let SocketDir::Directory { path, .. } = &self.socket_dir else { return false };
+        let pipe = path.join(format!("clr-debug-pipe-{}-{}-in", self.ns_pid, self.key.started));
+        // The threads of .NET Core 3.1 have no names.
+        (self.threads.server || !self.threads.runtime) && resolve::locate(&pipe, Some(proc)).is_ok()
+    }
+
     /// Updates the facts that an exec changes. Returns whether the process still exists.
     fn inspect(&mut self, proc: &Proc, tmp: &Path, at: ScanTime, ours: &mut OurDirectories) -> bool {
         let pid = self.key.pid;

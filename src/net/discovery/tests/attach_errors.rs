@@ -59,6 +59,17 @@ fn runtime_without_socket_shows_the_reason() {
         let (is, reason) = only_trouble(&rows);
         assert!(is == kind && reason.contains(words), "{kind:?} {words}: {reason}");
     }
+    // The threads of .NET Core 3.1 have no names. Without the thread that serves the socket, a runtime has pipes if its configuration says so.
+    for (case, words) in [
+        (fake(5), "probably exiting"),
+        (Fake { threads: old, maps: library, ..fake(5) }, "probably exiting"),
+        (Fake { threads: off, ..fake(5) }, "switched off in its configuration"),
+    ] {
+        let fake_proc = FakeProc::new();
+        fake_proc.add(&case);
+        fs::write(fake_proc.path(&format!("tmp/clr-debug-pipe-5-{OLD}-in")), "").unwrap();
+        assert!(matches!(only_trouble(&scan(&fake_proc)), (Trouble::Disabled, reason) if reason.contains(words)), "{words}");
+    }
     let fake_proc = FakeProc::new();
     fake_proc.add(&fake(5));
     std::os::unix::fs::symlink("/usr/lib/wine/wine64-preloader", fake_proc.path("proc/5/exe")).unwrap();
