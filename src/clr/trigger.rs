@@ -97,8 +97,8 @@ impl Trigger {
         let (provider, rest) = expanded.as_deref().unwrap_or(text).split_once('/').ok_or(SYNTAX)?;
         let (event, condition) = match (rest.find(['[', ':']), rest.strip_suffix(']')) {
             (Some(at), Some(whole)) if rest[at..].starts_with('[') => (&rest[..at], Condition::fields(&whole[at + 1..]).ok_or(SYNTAX)?),
-            (Some(at), _) if rest[at..].starts_with(':') && at + 1 < rest.len() => {
-                (&rest[..at], Condition::Text(rest[at + 1..].to_owned()))
+            (Some(at), _) if rest[at..].starts_with(':') && !rest[at + 1..].trim_start().is_empty() => {
+                (&rest[..at], Condition::Text(rest[at + 1..].trim_start().to_owned()))
             }
             (Some(_), _) => return Err(SYNTAX),
             (None, _) => (rest, Condition::Always),
@@ -272,6 +272,7 @@ mod tests {
             "P/",
             "/80",
             "P/80:",
+            "P/80: ",
             " / ",
             "P/80[",
             "P/80[]",
@@ -317,6 +318,7 @@ mod tests {
         for (text, expected) in [
             ("Microsoft-Windows-DotNETRuntime/ExceptionThrown:a: b", "exception:a: b"),
             ("exception:[a]", "exception:[a]"),
+            ("exception: a b", "exception:a b"),
             ("exception", "exception"),
         ] {
             assert_eq!(Trigger::parse(text).unwrap().to_string(), expected);

@@ -122,6 +122,13 @@ impl Threshold {
         if has_no_size && matches!(limit, Limit::Size(_)) {
             return Err(format!("{name} is a number, not a size"));
         }
+        match figure {
+            Figure::Memory if value.ends_with('%') => {
+                return Err("memory is compared with a size, such as 2GB, not with a percentage".to_owned());
+            }
+            Figure::Threads | Figure::OpenFiles if value.ends_with('%') => return Err(format!("{name} is a number, not a percentage")),
+            _ => {}
+        }
         Ok(Self { figure, comparison, limit, lasting })
     }
 
@@ -221,6 +228,17 @@ mod tests {
             ("gc-heap-size>500MB", 501.0, "%", None),
         ] {
             assert_eq!(Threshold::parse(text).unwrap().is_met(value, unit), expected, "{text} {value} {unit}");
+        }
+    }
+
+    /// As a number of bytes it would be met at once.
+    #[test]
+    fn percentage_of_a_figure_without_one_is_refused() {
+        for text in ["memory>80%", "memory > 80 %", "threads>5%", "open-files>80% for 10s"] {
+            assert!(Threshold::parse(text).unwrap_err().ends_with(" a percentage"), "{text}");
+        }
+        for text in ["cpu>80%", "time-in-gc>5%"] {
+            assert!(Threshold::parse(text).is_ok(), "{text}");
         }
     }
 
