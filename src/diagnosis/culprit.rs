@@ -72,15 +72,24 @@ impl Culprit {
 pub(super) fn dispatch_ns(counts: &Counts<'_>) -> u64 {
     let profile = counts.profile();
     let nodes = counts.totals().len();
-    let mut inside = vec![false; nodes];
+    // For each node, whether it is part of exception dispatch, and whether it is beneath code that walks stacks for another purpose.
+    let mut inside = vec![(false, false); nodes];
     let mut total = 0;
     for node in 1..nodes as u32 {
-        let above = inside[profile.parent(node) as usize];
-        let is_inside = profile.frame_of(node).is_some_and(|frame| is_dispatch(frame) || above && frame.origin != Origin::Managed);
-        inside[node as usize] = is_inside;
+        let (above, walks_above) = inside[profile.parent(node) as usize];
+        let frame = profile.frame_of(node);
+        let walks = walks_above || frame.is_some_and(walks_stacks);
+        let is_inside = !walks && frame.is_some_and(|frame| is_dispatch(frame) || above && frame.origin != Origin::Managed);
+        inside[node as usize] = (is_inside, walks);
         total = u64::saturating_add(total, if is_inside { counts.own_of(node).running_ns } else { 0 });
     }
     total
+}
+
+/// Returns whether native code calls the functions that exception dispatch walks stacks with: a GC, and the sampler of .NET Core 3.1, whose
+/// functions have names.
+fn walks_stacks(frame: &ProfileFrame) -> bool {
+    frame.origin == Origin::Gc || frame.origin == Origin::Native && frame.name.starts_with("SampleProfiler::")
 }
 
 /// Returns whether a frame is part of exception dispatch: native code, since .NET 9 mostly managed code of the runtime.
@@ -135,6 +144,36 @@ mod tests {
             let profile = samples.profile(&symbols);
             let culprit = Culprit::of(&profile.count(SampleFilter::ALL), SampleCount::all_ns);
             assert_eq!((culprit.method.as_deref(), culprit.calls.as_deref()), (Some("App.Check"), expected));
+        }
+    }
+
+    /// The innermost function first.
+    #[test]
+    fn stack_walks_of_a_sampler_and_a_gc_are_no_exception_dispatch() {
+        let functions = [
+            ("App.Check", Origin::Managed),
+            ("IL_Throw", Origin::Exception),
+            ("StackFrameIterator::Next", Origin::Exception),
+            ("Frame::HasValidVTablePtr", Origin::Native),
+            ("SampleProfiler::ThreadProc", Origin::Native),
+            ("WKS::gc_heap::mark_phase", Origin::Gc),
+        ];
+        let [check, throw, next, frame, sampler, gc] = [100, 200, 300, 400, 500, 600];
+        for (stack, is_dispatch) in [
+            (&[frame, next, throw, check][..], true),
+            (&[frame, next], true),
+            (&[frame, next, sampler], false),
+            (&[next, gc, check], false),
+            (&[check, next], false),
+        ] {
+            let (mut samples, mut symbols) = (CpuSamples::new(1), Symbols::default());
+            samples.add(&CpuStack { thread: ThreadId::of(7), at: 0, kernel: &[], user: stack, missing: None });
+            for address in samples.addresses().into_iter().filter(|address| *address > 0) {
+                let (name, origin) = functions[(address as usize).div_ceil(100) - 1];
+                symbols.add_native(&NativeFunction { address, start: address, size: 1, name, image: "", origin });
+            }
+            let profile = samples.profile(&symbols);
+            assert_eq!(dispatch_ns(&profile.count(SampleFilter::BUSY)) > 0, is_dispatch, "{stack:?}");
         }
     }
 }
