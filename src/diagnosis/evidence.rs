@@ -8,7 +8,7 @@ use super::{
     starved_share,
 };
 use crate::analysis::{Layer, OperationSnapshot, Origin, SampleCount, SampleFilter, Snapshot};
-use crate::clr::payload::GcType;
+use crate::clr::payload::{GcReason, GcType};
 use crate::model::{Bytes, Count, CountRate, Counted, CpuUse, Nanoseconds, Percent, ThreadUse};
 
 /// Share of CPU time spent throwing exceptions that counts as high.
@@ -26,6 +26,9 @@ const OVERDUE: u64 = 2;
 const GROWTH_PARTS: u64 = 4;
 /// Prefix of the names of threads that sample other threads and send events (.NET 6 and later).
 const RECORDING_THREADS: &str = ".NET EventPipe";
+/// Why time in JIT is unknown.
+const NO_JIT_TIME: &str =
+    "this recording has neither CPU samples of the kernel (profile cpu) nor times of compiled methods (profile startup)";
 /// Maximum severity of a cause that is not a problem in itself, whatever its share.
 pub(super) const MAX_HARMLESS_SEVERITY: f64 = 0.95;
 
@@ -145,9 +148,13 @@ impl Evidence<'_> {
         if full > self.thresholds.of(Threshold::Gen2Collections) {
             text += &format!("; {} gen 2 collections", CountRate(full));
             // A reason shared by most of them.
-            let reasons = gc.recent.iter().filter(|collection| collection.generation == 2).map(|collection| collection.reason);
-            let (large, all) = reasons.fold((0, 0), |(large, all), reason| (large + usize::from(reason.is_large_object()), all + 1));
-            text += if large * 2 > all { ": large objects are allocated all the time" } else { "" };
+            let full = || gc.recent.iter().filter(|collection| collection.generation == 2);
+            let most = |is: fn(GcReason) -> bool| full().filter(|collection| is(collection.reason)).count() * 2 > full().count();
+            text += match () {
+                () if most(GcReason::is_large_object) => ": large objects are allocated all the time",
+                () if most(GcReason::is_induced) => ": most are induced (GC.Collect)",
+                () => "",
+            };
         }
         let mut severity = (share / self.thresholds.share(Threshold::GcTime)).max(full / self.thresholds.of(Threshold::Gen2Collections));
         if let Some((from, to)) = growth(&self.analysis.snapshot, self.thresholds) {
@@ -180,7 +187,7 @@ impl Evidence<'_> {
                 (of_core(compiled.total), format!("of one core is spent in JIT{place}."))
             }
             (None, None, Some((ns, _))) => (of_core(ns), "of one core is spent recompiling methods; other JIT is not measured.".to_owned()),
-            (None, None, None) => return Err("the kernel does not sample the process; profile startup records time in JIT".to_owned()),
+            (None, None, None) => return Err(NO_JIT_TIME.to_owned()),
         };
         Ok((Some(share), share / self.thresholds.share(Threshold::JitTime), format!("{} {text}", Percent(share))))
     }

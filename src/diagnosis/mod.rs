@@ -141,7 +141,7 @@ pub fn verdict(causes: &[Slowdown]) -> (&'static str, Vec<&Slowdown>) {
             ("Slow because of: ", [worst].into_iter().chain(other).collect())
         }
         Some(worst) if worst.may_be_problem() => ("Possibly slow because of: ", vec![worst]),
-        Some(worst) if worst.severity.is_some() => ("No cause stands out: nothing is above its threshold.", Vec::new()),
+        Some(worst) if worst.severity.is_some() => ("No cause stands out: none is above its threshold.", Vec::new()),
         _ => ("Nothing was measured that shows a cause.", Vec::new()),
     }
 }

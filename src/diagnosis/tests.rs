@@ -205,7 +205,7 @@ fn a_healthy_process_has_no_problem() {
 fn nothing_stands_out_only_if_something_was_measured() {
     let cause = |severity| [Slowdown { cause: Cause::Gc, share: None, severity, text: String::new() }];
     let words = [None, Some(0.5)].map(|severity| verdict(&cause(severity)).0);
-    assert_eq!(words, ["Nothing was measured that shows a cause.", "No cause stands out: nothing is above its threshold."]);
+    assert_eq!(words, ["Nothing was measured that shows a cause.", "No cause stands out: none is above its threshold."]);
 }
 
 #[test]
@@ -262,7 +262,9 @@ fn jit_time_uses_the_most_accurate_source() {
     assert_eq!(jit(sampled), (false, "3.0 % of one core is spent in JIT.".to_owned()));
     let background: fn(&mut RecordingAnalysis) = |analysis| analysis.snapshot.jit.background = Some((5_000_000_000, 0));
     assert_eq!(jit(background), (true, "25 % of one core is spent recompiling methods; other JIT is not measured.".to_owned()));
-    let nothing = "Not measured: the kernel does not sample the process; profile startup records time in JIT.".to_owned();
+    let nothing = "Not measured: this recording has neither CPU samples of the kernel (profile cpu) nor times of compiled methods \
+                   (profile startup)."
+        .to_owned();
     assert_eq!(jit(|_| {}), (false, nothing));
     let measured: fn(&mut RecordingAnalysis) = |analysis| {
         let (over_time, slowest) = (analysis.snapshot.jit.over_time.clone(), Vec::new());

@@ -32,6 +32,7 @@ fn frequent_full_collections_are_explained_by_most_of_their_reasons() {
         gc.text
     };
     let frequent = "All threads are paused for 0 % of the time; 2/s gen 2 collections";
+    assert_eq!(text(14), format!("{frequent}: most are induced (GC.Collect)."));
     assert_eq!(text(15), format!("{frequent}."));
     assert_eq!(text(16), format!("{frequent}: large objects are allocated all the time."));
 }
