@@ -335,7 +335,7 @@ fn dashboard_shows_stream_problems() {
     screen.wait_for("an undefined thread index: 2 times, first at byte ");
     for tab in ["4", "5", "6"] {
         screen.keys(tab);
-        screen.wait_for("2 problems in the stream");
+        screen.wait_for("2 problems in the stream: tab Trace");
     }
     screen.keys("q");
 }

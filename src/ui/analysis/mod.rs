@@ -119,7 +119,7 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &TrackedRecording, a
     };
     let problems = match recording.analysis.as_ref().map_or(0, |analysis| analysis.snapshot.totals.problems) {
         0 => String::new(),
-        problems => format!("   {} in the stream", Counted(problems, "problem")),
+        problems => format!("   {} in the stream: tab {}", Counted(problems, "problem"), Tab::Trace.titles()[0]),
     };
     let pieces = [
         (sign, style),
