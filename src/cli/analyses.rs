@@ -9,19 +9,16 @@ mod request;
 mod routes;
 mod stacks;
 
-use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use serde::Serialize;
-
+use self::document::Found;
 pub(super) use self::document::print_analysis;
-use self::fields::{Counts, Field, Fields, Value, title, write_table};
+use self::fields::{Counts, Field, Fields, Value};
 pub(super) use self::observe::observe;
 use self::occurrence::{collection_fields, message_fields};
 pub(super) use self::request::Request;
 pub(super) use self::routes::{Routes, missing_status};
-use self::stacks::ThrownStack;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
@@ -43,18 +40,6 @@ pub(super) enum Analysis {
     Http,
     Logs,
     Events,
-}
-
-#[derive(Serialize)]
-struct Found {
-    #[serde(flatten)]
-    totals: Fields,
-    rows: Vec<Fields>,
-    #[serde(flatten)]
-    routes: Option<Routes>,
-    /// Exceptions by stack.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stacks: Option<Vec<ThrownStack>>,
 }
 
 const CALL_SITES: usize = 10;
@@ -281,6 +266,11 @@ pub(super) async fn run(host: &Host, request: &Request<'_>) -> Result<Exit, Fail
         totals: Fields(if gap.is_some() { analysis.totals_without_events(&snapshot) } else { analysis.totals(&snapshot) }),
         rows: rows.into_iter().map(Fields).collect(),
         stacks: (analysis == Analysis::Exceptions).then(|| stacks::rows(&snapshot.exceptions.stacks, arguments.count)),
+        messages: if analysis == Analysis::Logs {
+            snapshot.logs.recent.iter().take(arguments.count).cloned().collect()
+        } else {
+            Vec::new()
+        },
         routes: (analysis == Analysis::Http).then(|| Routes::new(&snapshot.activities, arguments.count)),
     };
     if found.rows.is_empty() && arguments.count > 0 {
@@ -340,17 +330,6 @@ fn read(path: &Path, request: &Request<'_>) -> Result<(Live, bool, Exit), Failur
     Ok((live, complete, Exit::Done))
 }
 
-impl Found {
-    fn write_text(&self, out: &mut dyn Write) -> std::io::Result<()> {
-        for (name, value) in &self.totals.0 {
-            writeln!(out, "{:<23}{}", title(name), value.shown())?;
-        }
-        self.routes.iter().try_for_each(|routes| routes.write_text(out))?;
-        write_table(out, &self.rows)?;
-        self.stacks.iter().flatten().try_for_each(|stack| stack.write_text(out))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -380,18 +359,5 @@ mod tests {
         let totals = Analysis::Allocations.totals(&Live::default().snapshot(0));
         let missing = ["allocated_bytes", "small_bytes", "large_bytes", "pinned_bytes"].map(|name| (name, Value::Missing));
         assert_eq!(totals, missing);
-    }
-
-    #[test]
-    fn tables_are_aligned() {
-        let row = |count, name: &str| {
-            Fields(vec![("count", Value::Count(count)), ("wait_ns", Value::Missing), ("method", Value::Text(name.into()))])
-        };
-        let totals = Fields(vec![("max_wait_ns", Value::Nanoseconds(1_500_000))]);
-        let found = Found { totals, rows: vec![row(7, "A.B"), row(123, "")], routes: None, stacks: None };
-        let mut out = Vec::new();
-        found.write_text(&mut out).unwrap();
-        let expected = "max wait               1.5 ms\n\nCOUNT  WAIT  METHOD\n    7     -  A.B\n  123     -  (no stack)\n";
-        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 }

@@ -226,8 +226,12 @@ fn json(time: Timestamp, mut fields: Vec<Field>) -> anyhow::Result<String> {
     print::json_line(&Fields(fields))
 }
 
-/// Returns the lines for an occurrence: the first is a summary.
 fn text(time: Timestamp, occurrence: &Occurrence) -> String {
+    lines(&time.to_zoned(TimeZone::system()).strftime("%H:%M:%S%.3f").to_string(), occurrence)
+}
+
+/// Returns the lines for an occurrence: the first is its time and a summary.
+pub(super) fn lines(time: &str, occurrence: &Occurrence) -> String {
     let mut details: String = occurrence.frames().iter().map(|frame| format!("at {frame}\n")).collect();
     let line = match occurrence {
         Occurrence::Collection(Collection { generation, kind, reason, pause_ns, heap_before, heap_after, .. }) => {
@@ -267,7 +271,6 @@ fn text(time: Timestamp, occurrence: &Occurrence) -> String {
             format!("thread {}  {}/{}  {}", event.thread.thread, event.kind.provider, event.title(), event.payload.text())
         }
     };
-    let time = time.to_zoned(TimeZone::system()).strftime("%H:%M:%S%.3f");
     // An event may have no payload, and an exception no message.
     let mut lines = format!("{time}  {}\n", safe(line.trim_end()));
     details.lines().filter(|line| !line.is_empty()).for_each(|line| lines.extend(["    ", &safe(line), "\n"]));
