@@ -253,6 +253,21 @@ fn show_progress(recording: &Recording, duration: Option<Duration>) {
     print::rewrite_line(format_args!("{elapsed}  {bytes}, {events}{dropped}  {state}{}", kept.unwrap_or_default()));
 }
 
+/// Prints the document of a command that recorded nothing, with the reason.
+pub(super) fn report_nothing(stopped_by: StoppedBy, why: &str) -> anyhow::Result<()> {
+    print::json(json!({
+        "file": null,
+        "bytes": 0,
+        "duration_ms": 0,
+        "events": 0,
+        "dropped": 0,
+        "complete": false,
+        "session_id": null,
+        "stopped_by": stopped_by.word(),
+        "notes": [SafeText::new(why)],
+    }))
+}
+
 fn report(recording: &Recording, exported: Option<PathBuf>, session_id: String, json: bool) -> anyhow::Result<()> {
     let Phase::Done(outcome) = &recording.phase else { return Ok(()) };
     if let Some(trouble) = &outcome.trouble {

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::args;
 use super::config::Settings;
 use super::exit::{Exit, Failure};
-use super::record::{RecordCommand, RecordResult, resumed};
+use super::record::{RecordCommand, RecordResult, report_nothing, resumed};
 use super::target::exchange_error;
 use super::{interrupt, print};
 use crate::model::StoppedBy;
@@ -22,6 +22,11 @@ pub(super) async fn run(arguments: args::Run, settings: &Settings) -> Result<Exi
     let record_command = RecordCommand::new(&arguments.record, settings)?;
     let mut interrupts = interrupt::listen()?;
     let mut launch = Launch::start(&arguments.command, output, Orphans::Resume).map_err(anyhow::Error::from)?;
+    // A script finds one document, however the program ended.
+    let nothing_recorded = |stopped_by, why: String| {
+        print::message(&why);
+        if arguments.record.output.json { report_nothing(stopped_by, &why) } else { Ok(()) }
+    };
     let path = Path::new(arguments.command.first().map_or(OsStr::new(""), OsString::as_os_str));
     let program = format!("{} ({})", path.display(), launch.pid());
 
@@ -30,7 +35,7 @@ pub(super) async fn run(arguments: args::Run, settings: &Settings) -> Result<Exi
             event = launch.next() => event,
             () = interrupts.next() => {
                 launch.end().await;
-                print::message(format_args!("{program} was terminated, and nothing was recorded"));
+                nothing_recorded(StoppedBy::Interrupt, format!("{program} was terminated, and nothing was recorded"))?;
                 return Ok(Exit::Interrupted);
             }
         };
@@ -43,7 +48,8 @@ pub(super) async fn run(arguments: args::Run, settings: &Settings) -> Result<Exi
             )),
             LaunchEvent::Exited(code) => {
                 let others = others(&launch);
-                print::message(format_args!("{program} exited with {code}, and nothing was recorded: no .NET runtime connected{others}"));
+                let why = format!("{program} exited with {code}, and nothing was recorded: no .NET runtime connected{others}");
+                nothing_recorded(StoppedBy::TargetExit, why)?;
                 return Ok(Exit::Child(code));
             }
         }

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use serde_json::json;
+
 use crate::support::runtimes::{self, Runtime};
 use crate::support::{Invocation, Launch, Output, Signal, TIMEOUT, folder, poll};
 
@@ -204,7 +206,11 @@ fn non_dotnet_program_runs_unrecorded() {
     assert_eq!((output.code, output.stdout.as_str()), (7, "hello\n"), "{output:?}");
     assert!(output.stderr.contains("nothing was recorded: no .NET runtime connected"), "{output:?}");
     let output = run(&["--show-output", "--json"], &shell("echo hello")).run();
-    assert!(output.stdout.is_empty() && output.stderr.contains("hello"), "standard output is for the document: {output:?}");
+    assert!(output.stderr.contains("hello"), "standard output is for the document: {output:?}");
+    let nothing = document(&output);
+    let fields = ["file", "events", "complete", "stopped_by"].map(|name| nothing[name].clone());
+    assert_eq!(json!(fields), json!([null, 0, false, "target-exit"]), "{output:?}");
+    assert!(nothing["notes"][0].as_str().unwrap().ends_with("nothing was recorded: no .NET runtime connected"), "{output:?}");
     let output = run(&[], &Launch::new(&PathBuf::from("/no/such/program"))).run();
     assert!(output.code == 1 && output.stderr.contains("/no/such/program cannot be started: No such file"), "{output:?}");
 
