@@ -19,7 +19,7 @@ use std::thread;
 
 use captures::{CAPTURES, capture, captures, unpack};
 use dn_top::analysis::Totals;
-use dn_top::nettrace::{Encoder, TraceHeader};
+use dn_top::nettrace::{Encoder, Metadata, NewEvent, TraceHeader};
 use dn_top::wire::Put;
 use serde_json::{Value, json};
 use support::{Invocation, Output, folder};
@@ -141,10 +141,27 @@ fn analyses_of_a_range_contain_only_that_part() {
     assert!(begun.stderr == "dn-top: no garbage collection ended: those that began are counted\n", "{begun:?}");
     assert_eq!((&begun.json()["gen0"], &begun.json()["rows"]), (&json!(1), &json!([])), "{begun:?}");
     let late = analyze("report", &["--range", "1h.."]);
-    assert!(late.code == 0 && late.stderr.contains("the range of "), "{late:?}");
+    assert!(late.code == 0 && late.stderr.ends_with("a contains no samples\n") && late.stderr.contains("the range of "), "{late:?}");
+    let late = analyze("stats", &["--range", "1h.."]);
+    assert!(late.code == 0 && late.stderr.ends_with("a: the range contains no events\n"), "{late:?}");
+    assert_eq!(analyze("stats", &["--range", "1s.."]).stderr, "");
     run(&["gc", "4242", "--range", "..1s"]).assert_refused(2, "--range selects a part of a file");
     let both = analyze("report", &["--range", "..1s", "--off-cpu"]);
     assert!(both.code == 2 && both.stderr.contains("cannot be used with '--off-cpu'"), "{both:?}");
+}
+
+/// The start time in the header is zero, or no valid date.
+#[test]
+fn duration_is_shown_without_start_time() {
+    let mut encoder = Encoder::new(TraceHeader { sync_utc: None, ticks_per_second: 1_000, ..TraceHeader::default() });
+    let metadata = encoder.metadata(&Metadata { provider: "Demo".into(), event_id: 7, name: "Tick".into(), ..Metadata::default() });
+    for timestamp in [1_000, 3_500] {
+        encoder.event(&NewEvent { metadata, timestamp, thread: 1, capture_thread: 1, ..NewEvent::default() });
+    }
+    encoder.end();
+    let (_place, file) = written("a", &encoder.take());
+    let stats = run(&["stats", &file]).stdout;
+    assert!(stats.contains("\nstart time unknown, 2.500 s of events"), "{stats}");
 }
 
 #[test]

@@ -81,12 +81,14 @@ pub(super) fn run(arguments: &args::Report, thresholds: &Thresholds) -> Result<E
             Some(_) => format!("the range of {}", arguments.file.display()),
             None => arguments.file.display().to_string(),
         };
+        // Other parts of the file may contain samples.
+        let advice = if arguments.range.is_some() { "" } else { ": record with --profile cpu" };
         match KernelSamples::from_counts(&sampled.throughput().counts()) {
             _ if report.source == "cpu" => {
                 print::message(format_args!("{file} contains no CPU samples: the threads used too little CPU time, or all were lost"))
             }
             Some(kernel) => print::message(format_args!("{file} contains no samples of the runtime, but {kernel}")),
-            None => print::message(format_args!("{file} contains no samples: record with --profile cpu")),
+            None => print::message(format_args!("{file} contains no samples{advice}")),
         }
     } else if samples == 0 {
         print::message("all samples are of waiting threads: --waiting includes them");

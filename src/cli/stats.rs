@@ -20,6 +20,9 @@ pub(super) fn run(arguments: &args::Stats) -> Result<Exit, Failure> {
     if let Some(trouble) = pass.trouble() {
         print::message(format_args!("{}: {trouble}", file.display()));
     }
+    if range.is_some() && tally.snapshot().events == 0 {
+        print::message(format_args!("{}: the range contains no events", file.display()));
+    }
     Ok(Exit::Done)
 }
 
@@ -70,13 +73,12 @@ fn write_text(out: &mut dyn Write, tally: &Throughput, pass: &Pass) -> std::io::
     };
     let process = if header.process_id == 0 { String::new() } else { format!(" · process {}", header.process_id) };
     writeln!(out, "nettrace {} · {whole} · {}{process}", header.format_version, Bytes(pass.bytes))?;
-    if let Some(start) = header.sync_utc {
-        let processors = match header.processors {
-            0 => String::new(),
-            count => format!(", {:#}", Counted(count.into(), "processor")),
-        };
-        writeln!(out, "started {start}, {:.3} s of events{processors}", (totals.duration_ns / 1_000_000) as f64 / 1e3)?;
-    }
+    let started = header.sync_utc.map_or_else(|| "start time unknown".to_owned(), |start| format!("started {start}"));
+    let processors = match header.processors {
+        0 => String::new(),
+        count => format!(", {:#}", Counted(count.into(), "processor")),
+    };
+    writeln!(out, "{started}, {:.3} s of events{processors}", (totals.duration_ns / 1_000_000) as f64 / 1e3)?;
     let [events, stacks, threads, points] = [
         Counted(totals.events, "event"),
         Counted(totals.stacks, "stack"),
