@@ -102,7 +102,7 @@ pub(in crate::cli) struct Record {
     /// Also convert the finished file to this format, next to it
     #[arg(long, value_name = "FORMAT", value_enum, ignore_case = true, conflicts_with = "kernel")]
     pub(in crate::cli) export: Option<TraceFormat>,
-    /// Stop at this file size, such as 64MB
+    /// Stop at this file size, such as 64MB; the rundown at the end is added to it
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(in crate::cli) max_size: Option<u64>,
     /// Event buffer in the runtime, in MB
@@ -111,7 +111,7 @@ pub(in crate::cli) struct Record {
     /// Rundown of methods and modules at the end: full, none, or keywords such as 0x38 (.NET 9) [default: what the profiles need]
     #[arg(long, value_name = "full|none|0xHEX")]
     pub(in crate::cli) rundown: Option<String>,
-    /// Record events without stacks (.NET 9; older runtimes send them anyway)
+    /// Record events without stacks, except samples (.NET 9; older runtimes send them anyway)
     #[arg(long)]
     pub(in crate::cli) no_stacks: bool,
     /// Block the target when the buffer is full instead of dropping events (.NET 11)
