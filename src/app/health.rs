@@ -98,6 +98,24 @@ pub fn label(self) -> &'static str;
 }
 
 impl HealthIssue {
+    /// Returns whether it is about a resource that grows, or is about to reach a limit, and not about time.
+    pub fn is_resource(self) -> bool {
+        matches!(
+            self,
+            Self::PoolThreads
+                | Self::HeapGrowth
+                | Self::MemoryLimit
+                | Self::HeapLimit
+                | Self::Fragmentation
+                | Self::NativeMemory
+                | Self::Threads
+                | Self::OpenFiles
+                | Self::Timers
+                | Self::Assemblies
+                | Self::DiskWaits
+        )
+    }
+
     /// Returns the finding if the figure exceeds its threshold: the observation, why it matters and what to do. Its severity is the ratio of the two.
     fn finding(
         self,

@@ -63,12 +63,12 @@ struct Reading {
 
 impl ResourceHistory {
     /// Returns an empty history of a process on a machine with this number of CPUs; 0 if that is unknown.
-    pub(super) fn new(processors: usize) -> Self {
+    pub fn new(processors: usize) -> Self {
         Self { processors, ..Self::default() }
     }
 
     /// Adds the resources at this time, with the latest counters.
-    pub(super) fn push(&mut self, at: Duration, usage: ResourceUse, counters: &CountersSnapshot) {
+    pub fn push(&mut self, at: Duration, usage: ResourceUse, counters: &CountersSnapshot) {
         self.readings.push_back(Reading {
             at,
             usage,

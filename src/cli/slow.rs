@@ -1,8 +1,11 @@
 //! `slow FILE|TARGET`: why a process is slow, as shown in the dashboard.
 
+mod resources;
+
 use std::io::Write;
 use std::sync::Arc;
 
+use self::resources::ResourceFindings;
 use super::analyses::{note_range, observe, print_analysis, recording};
 use super::exit::{Exit, Failure};
 use super::host::Host;
@@ -67,35 +70,55 @@ impl SlowCauses {
 
 pub(super) async fn run(host: &Host, arguments: &args::Slow) -> Result<Exit, Failure> {
     let thresholds = &host.settings.thresholds;
-    let (causes, analysis, complete, exit) = match recording(&arguments.source, arguments.range)? {
+    let (causes, found, analysis, complete, exit) = match recording(&arguments.source, arguments.range)? {
         Some(path) => {
             let contents = diff::read(path, arguments.range)?;
             note_range(path, arguments.range, contents.end);
             if let Some(trouble) = &contents.trouble {
                 print::message(format_args!("{}: {trouble}", path.display()));
             }
-            (SlowCauses::of_file(&contents, thresholds), contents.analysis, contents.complete, Exit::Done)
+            (SlowCauses::of_file(&contents, thresholds), None, contents.analysis, contents.complete, Exit::Done)
         }
         None => {
             let selected = select(&[SLOW_PROFILE], &[] as &[&str], None).map_err(Failure::usage)?;
             let (mut process, client) = connect_running(host, &arguments.source).await?;
             when::wait(host, &mut process, &client, &arguments.when).await?;
             let start = async {
-                let (observation, missing) = Observation::start_with_cpu(client, &selected.config).await?;
+                let (observation, missing) = Observation::start_with_cpu(client.clone(), &selected.config).await?;
                 missing.iter().for_each(|CpuTimeUnavailable { why, .. }| print::message(no_cpu_time(why)));
                 host.resume_program().await?;
                 Ok(observation)
             };
-            let (observed, exit) = observe(&process, arguments.duration, start).await?;
+            let observe = observe(&process, arguments.duration, start);
+            let ((observed, exit), found) = ResourceFindings::during(&process, &client, thresholds, observe).await?;
+            let found = found.map_err(|why| print::message(format_args!("growth and limits are unknown: {why}"))).ok();
             let (complete, elapsed, what) = (observed.is_complete(), observed.elapsed, &selected.what);
-            let SlowObserved { analysis: found, threads, cpu_constraints } = observed.into_slow().await;
+            let SlowObserved { analysis, threads, cpu_constraints } = observed.into_slow().await;
             let (runtime, native_aot) = (process.runtime.as_ref().map(RuntimeVersion::major), process.native_aot);
-            let analysis = &found;
-            let evidence =
-                Evidence { analysis, threads: &threads, elapsed, recorded: what, runtime, native_aot, cpu_constraints, thresholds };
-            (SlowCauses(slowdowns(&evidence)), Arc::new(found), complete, exit)
+            let evidence = Evidence {
+                analysis: &analysis,
+                threads: &threads,
+                elapsed,
+                recorded: what,
+                runtime,
+                native_aot,
+                cpu_constraints,
+                thresholds,
+            };
+            let causes = slowdowns(&evidence);
+            let found = found.map(|found| found.besides(&causes));
+            (SlowCauses(causes), found, Arc::new(analysis), complete, exit)
         }
     };
-    print_analysis(&arguments.output, &analysis.snapshot, complete, || causes.document(), |out| causes.write_text(out))?;
+    // Unknown for a file.
+    let document = || print::joined([causes.document(), json!({ "findings": found.as_ref().map(ResourceFindings::document) })]);
+    let lines = found.as_ref().map(ResourceFindings::lines).unwrap_or_default();
+    print_analysis(&arguments.output, &analysis.snapshot, complete, document, |out| {
+        causes.write_text(out)?;
+        if !lines.is_empty() {
+            writeln!(out, "\nOther findings:")?;
+        }
+        lines.iter().try_for_each(|line| writeln!(out, "{line}"))
+    })?;
     Ok(exit)
 }

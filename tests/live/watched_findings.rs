@@ -237,3 +237,32 @@ fn overview_shows_requests_that_do_not_end() {
         }
     });
 }
+
+/// What grows is no cause of slowness yet, and is found as on the first screen of the dashboard.
+#[test]
+fn growth_and_limits_are_found() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        std::thread::scope(|scope| {
+            let grows = |command: &'static str, name: &'static str, text: &'static str| {
+                let mut program = runtime.program("known").start();
+                let pid = program.pid().to_string();
+                program.settle();
+                program.command(command);
+                let found = Invocation::new(["slow", &pid, "--duration", "35s", "--json"]).run().json();
+                let findings = found["findings"].as_array().unwrap_or_else(|| panic!("{runtime}: {found:#}"));
+                let is_it =
+                    |finding: &&serde_json::Value| finding["finding"] == name && finding["text"].as_str().unwrap().starts_with(text);
+                let is_found = findings.iter().any(|finding| is_it(&finding) && finding["severity"].as_f64() > Some(1.0));
+                assert!(is_found, "{runtime}: {command}: {found:#}");
+                assert!(program.is_alive(), "{runtime}");
+            };
+            scope.spawn(move || grows("threads 3000 50", "threads", "threads outside the pool grew from "));
+            scope.spawn(move || grows("allocate 300 1000", "RSS growth", "memory outside the GC heap grew by "));
+            // Nothing grows.
+            let mut program = runtime.program("known").start();
+            program.command("throw 1");
+            let text = Invocation::new(["slow", &program.pid().to_string(), "--duration", "25s"]).run().stdout;
+            assert!(text.contains("FOUND") && !text.contains("Other findings:"), "{runtime}: {text}");
+        });
+    });
+}
