@@ -64,10 +64,8 @@ fn findings(canvas: &mut Canvas<'_>, state: &State, overview: &Overview<'_>, are
     }
     for (place, (found, y)) in overview.findings.iter().zip(area.y..area.bottom()).enumerate() {
         let age = found.age.filter(|age| age.as_secs() > 0).map(|age| format!(" for {}", Age(age))).unwrap_or_default();
-        // Twice the threshold is bad.
-        let style = if found.finding.severity >= 2.0 { theme.bad } else { theme.warn };
         let line = Rect { y, height: 1, ..area };
-        draw_finding(canvas, state, &found.finding, &age, style, line);
+        draw_finding(canvas, state, &found.finding, &age, line);
         if place == overview.selected && state.focus == Focus::Detail {
             canvas.style(Rect { x: line.x.saturating_sub(1), width: line.width + 2, ..line }, theme.selected);
         }

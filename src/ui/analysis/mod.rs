@@ -7,7 +7,6 @@ mod flame;
 mod tab;
 
 use ratatui::layout::Rect;
-use ratatui::style::Style;
 
 use crate::app::action::{Action, Status, entry};
 use crate::app::layout::padded;
@@ -142,14 +141,16 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &TrackedRecording, a
 /// Draws findings, one per line, as many as fit. Returns the number of lines.
 pub(super) fn warnings(canvas: &mut Canvas<'_>, state: &State, found: &[Finding], area: Rect) -> u16 {
     for (finding, y) in found.iter().zip(area.y..area.bottom()) {
-        draw_finding(canvas, state, finding, "", canvas.theme.warn, Rect { y, ..area });
+        draw_finding(canvas, state, finding, "", Rect { y, ..area });
     }
     (found.len() as u16).min(area.height)
 }
 
 /// Draws a finding on one line, with its age if known: as much as fits, but always what was found and the first key.
-pub(super) fn draw_finding(canvas: &mut Canvas<'_>, state: &State, finding: &Finding, age: &str, style: Style, area: Rect) {
+pub(super) fn draw_finding(canvas: &mut Canvas<'_>, state: &State, finding: &Finding, age: &str, area: Rect) {
     let theme = canvas.theme;
+    // Twice the threshold is bad.
+    let style = if finding.severity >= 2.0 { theme.bad } else { theme.warn };
     let mut advice = state.advice(finding);
     // The key matters more than the duration.
     let key = advice.first().map_or(0, |step| width(step.split(": ").next().unwrap_or_default()) + width(".  "));
@@ -226,7 +227,7 @@ mod tests {
         ] {
             let area = Rect::new(0, 0, room, 1);
             let mut buffer = Buffer::empty(area);
-            draw_finding(&mut Canvas::new(&mut buffer, &Theme::dark()), &app.state, &finding, age, Style::new(), area);
+            draw_finding(&mut Canvas::new(&mut buffer, &Theme::dark()), &app.state, &finding, age, area);
             let line: String = buffer.content().iter().map(ratatui::buffer::Cell::symbol).collect();
             assert_eq!(line.trim_end(), expected);
         }
