@@ -22,6 +22,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, form: &Form, layout: &Layout) -> Opt
             cursor = ask(canvas, question, &place, *row, focused).or(cursor);
         }
     }
+    canvas.scroll_mark(&place.scroll_bar);
     for (line, row) in &place.lines {
         match line {
             FormLine::Help(text) => canvas.text(row.x, row.y, row.width, text, theme.dim),

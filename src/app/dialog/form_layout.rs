@@ -2,6 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
+use crate::app::ScrollBar;
 use crate::app::layout::{Layout, width, wrap};
 
 use super::{Field, Form};
@@ -16,6 +17,8 @@ pub struct FormLayout {
     pub labels: u16,
     /// Whether each question is followed by a line with its description.
     pub explained: bool,
+    /// Shows that there are more questions than fit.
+    pub scroll_bar: ScrollBar,
     /// Lines below the questions.
     pub lines: Vec<(Line, Rect)>,
     pub buttons: Vec<Rect>,
@@ -56,10 +59,11 @@ impl Form {
         let mut lines = self.lines(room, few);
         let questions = self.questions.len() as u16;
         let explained: u16 = if few { self.questions.iter().filter(|question| !question.about().is_empty()).count() as u16 } else { 0 };
-        // If space is short, blank lines and descriptions are dropped first, then the questions farthest from the focused one.
+        // If space is short, blank lines and descriptions are dropped first, then the hint line is covered, then the questions farthest from the
+        // focused one are left out.
         let roomy = 2 + questions + explained + u16::from(questions > 0) + lines.len() as u16 + 2;
         let tight = 2 + questions + lines.len() as u16 + 1;
-        let (height, blank) = if roomy <= screen.height { (roomy, 1) } else { (tight.min(screen.height), 0) };
+        let (height, blank) = if roomy <= screen.height - layout.hints.height { (roomy, 1) } else { (tight.min(screen.height), 0) };
         let (explained, frame) = (few && blank > 0, layout.centered(columns, height));
         let inside = Rect::new(frame.x + 2, frame.y + 1, frame.width.saturating_sub(4), frame.height.saturating_sub(2));
         let bottom = inside.bottom().saturating_sub(1 + blank);
@@ -76,8 +80,10 @@ impl Form {
         }
         y += u16::from(questions > 0) * blank;
         let lines = lines.into_iter().zip(y..bottom).map(|(line, y)| (line, Rect { y, height: 1, ..inside })).collect();
+        let rows = Rect { height: shown as u16, ..inside };
+        let scroll_bar = ScrollBar::of_text(rows, first, self.questions.len());
         let labels = self.questions.iter().map(|question| width(question.label)).max().unwrap_or(0) + 1;
-        FormLayout { frame, questions: places, labels, explained, lines, buttons: self.button_places(inside) }
+        FormLayout { frame, questions: places, labels, explained, scroll_bar, lines, buttons: self.button_places(inside) }
     }
 
     fn lines(&self, room: u16, few: bool) -> Vec<Line> {
