@@ -75,29 +75,33 @@ fn per_minute(counter: &CounterSnapshot) -> Option<f64> {
     (counter.history.len() > 1).then(|| latest.iter().map(|(_, rate)| rate).sum::<f64>() * 60.0 / latest.len() as f64)
 }
 
+/// Returns the collections of each generation only: the counter of a generation includes those of older ones.
+fn collections_per_minute(counted: [Option<f64>; 3]) -> [Option<f64>; 3] {
+    let older = [counted[1], counted[2], Some(0.0)];
+    std::array::from_fn(|generation| Some((counted[generation]? - older[generation]?).max(0.0)))
+}
+
 /// Shows the heap by generation.
 pub(super) fn gc<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
-    const PARTS: [(&str, &str, Option<&str>); 5] = [
-        ("gen 0", "gen-0-size", Some("gen-0-gc-count")),
-        ("gen 1", "gen-1-size", Some("gen-1-gc-count")),
-        ("gen 2", "gen-2-size", Some("gen-2-gc-count")),
-        ("LOH", "loh-size", None),
-        ("POH", "poh-size", None),
-    ];
+    const PARTS: [(&str, &str); 5] =
+        [("gen 0", "gen-0-size"), ("gen 1", "gen-1-size"), ("gen 2", "gen-2-size"), ("LOH", "loh-size"), ("POH", "poh-size")];
     let of = |name: &str| runtime_counter(counters?, name);
-    let rows: Vec<_> = PARTS.into_iter().filter_map(|(part, size, count)| Some((part, of(size)?, count.and_then(of)))).collect();
+    let collections =
+        collections_per_minute(["gen-0-gc-count", "gen-1-gc-count", "gen-2-gc-count"].map(|name| of(name).and_then(per_minute)));
+    let collections = collections.into_iter().chain(std::iter::repeat(None));
+    let rows: Vec<_> = PARTS.into_iter().zip(collections).filter_map(|((part, size), mean)| Some((part, of(size)?, mean))).collect();
     // Sizes are those after the latest collection. Before the first one, the runtime publishes 0 for all of them.
     let has_collected = rows.iter().any(|(_, size, _)| size.value.is_some_and(|bytes| bytes > 0.0));
     let sizes =
         move |size: &CounterSnapshot| if has_collected { size.history.iter().map(|(_, value)| *value).collect() } else { Vec::new() };
-    let table = Table::new(rows, |(part, _, _): &(&str, &CounterSnapshot, Option<&CounterSnapshot>)| (*part).to_owned())
+    let table = Table::new(rows, |(part, _, _): &(&str, &CounterSnapshot, Option<f64>)| (*part).to_owned())
         .column("HEAP", 5, Fit::Left, |(part, _, _)| Cell::new(part, Role::Text))
         .column("SIZE", 8, Fit::Right, move |(_, size, _)| match size.value {
             Some(bytes) if has_collected => Cell::new(Bytes(bytes as u64), Role::Strong),
             _ => Cell::Unknown,
         })
-        .column("COLLECTIONS", 11, Fit::Right, |(_, _, count)| {
-            count.and_then(per_minute).map_or(Cell::EMPTY, |mean| {
+        .column("COLLECTIONS", 11, Fit::Right, |(_, _, mean)| {
+            mean.map_or(Cell::EMPTY, |mean| {
                 let digits = usize::from(mean > 0.0 && mean < 9.95);
                 Cell::Number(mean, format!("{mean:.digits$}/min").into(), Role::Events)
             })
@@ -232,6 +236,13 @@ mod tests {
     use crate::app::test_app::{TestApp, process};
     use crate::app::{AutoWatch, Msg};
     use crate::model::Process;
+
+    #[test]
+    fn collections_of_older_generations_are_not_counted_as_younger_ones() {
+        assert_eq!(collections_per_minute([Some(90.0), Some(12.0), Some(2.0)]), [Some(78.0), Some(10.0), Some(2.0)]);
+        assert_eq!(collections_per_minute([Some(60.0); 3]), [Some(0.0), Some(0.0), Some(60.0)]);
+        assert_eq!(collections_per_minute([Some(60.0), None, Some(2.0)]), [None, None, Some(2.0)]);
+    }
 
     #[test]
     fn native_aot_program_is_offered_only_the_recordings_it_can_have() {
