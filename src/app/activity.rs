@@ -52,12 +52,16 @@ impl Activity<'_> {
         }
     }
 
-    pub fn request(&self) -> String {
+    /// Returns what was requested; without the path of a file that the answer names.
+    fn request(&self) -> String {
         let arguments = match self {
             Self::Recording(TrackedRecording { value: Recording { what, kernel: Some(kernel), .. }, .. }) => {
                 format!("{} to {kernel}", what.join(" + "))
             }
             Self::Recording(tracked) => tracked.value.what.join(" + "),
+            Self::Job(Job { kind, ended: Some((_, Ok(result))), .. }) if result.files.iter().any(|file| **file == *kind.arguments()) => {
+                String::new()
+            }
             Self::Job(job) => job.kind.arguments(),
         };
         sanitize(format!("{} {arguments}", self.title()).trim_end())
@@ -107,8 +111,8 @@ impl Activity<'_> {
 
     /// Returns the time of day at which the activity began.
     pub fn clock(&self, now: Now) -> String {
-        let ago = now.elapsed.saturating_sub(self.began()).as_secs();
-        Now { unix_ms: now.unix_ms.saturating_sub(ago * 1000), ..now }.clock()
+        let ago = now.elapsed.saturating_sub(self.began()).as_millis() as u64;
+        Now { unix_ms: now.unix_ms.saturating_sub(ago), ..now }.clock()
     }
 
     pub fn entry(&self, now: Now) -> String {

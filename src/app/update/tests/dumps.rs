@@ -1,7 +1,7 @@
 //! Core dumps, perf maps and unavailable actions.
 
 use crate::app::test_app::{TestApp, process};
-use crate::app::{Effect, JobKind, Msg, Overlay, Reply};
+use crate::app::{Effect, JobKind, JobResult, Msg, Overlay, Reply};
 use crate::ipc::{self, CommandCode, DumpFlags, DumpKind, DumpRequest, Failure, Hresult, PerfMapKind, RuntimeVersion, TargetPath};
 use crate::model::{FreeSpace, Process, ProcessKey};
 
@@ -24,6 +24,22 @@ fn dump_needs_confirmation_and_defaults_to_no() {
     app.press("d");
     assert!(app.state.overlay.is_none());
     assert!(app.last_toast().contains("still busy with the heap dump"), "{:?}", app.toast_texts());
+}
+
+#[test]
+fn entry_of_a_job_has_its_path_once_and_the_time_at_which_it_began() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("dy⏎");
+    let (ticket, clock) = (app.last_ticket().unwrap(), app.state.now.clock());
+    let [Effect::Begin { kind: JobKind::Dump(DumpRequest { path, .. }), .. }] = &app.take_commands()[..] else { panic!() };
+    let path = path.as_str().to_owned();
+    let entry = |app: &TestApp| app.state.activity()[0].entry(app.state.now);
+    assert_eq!(entry(&app), format!("{clock}  OrderService (4242)  heap dump {path}: no answer yet"));
+    app.send(Msg::JobDone { ticket, result: Ok(JobResult { files: vec![path.as_str().into()], bytes: Some(184_000_000), note: None }) });
+    for _ in 0..10 {
+        assert_eq!(entry(&app), format!("{clock}  OrderService (4242)  heap dump: done, {path}, 184 MB"));
+        app.wait(190);
+    }
 }
 
 #[test]
