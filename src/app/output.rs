@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::text::fold;
+use super::text::{fold, wrap};
 use super::{Job, Reader, Ticket};
 use crate::analysis::Field;
 use crate::model::SafeText;
@@ -33,10 +33,11 @@ impl OutputView {
         self.ticket.is_none() && self.reader.scroll == 0
     }
 
-    /// Returns all lines that match the search, folded to the given width.
+    /// Returns all lines that match the search, in rows of the given width. The output of a program keeps its spaces.
     pub fn rows(&self, columns: u16) -> Vec<String> {
         let lines = self.lines.iter().filter(|line| self.reader.search.passes(&[Field::text("TEXT", line)]));
-        lines.flat_map(|line| fold(line, columns)).collect()
+        let split = if self.ticket.is_none() { wrap } else { fold };
+        lines.flat_map(|line| split(line, columns)).collect()
     }
 
     /// Shows new lines unless the text is scrolled up. Returns whether it did.
