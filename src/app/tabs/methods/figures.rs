@@ -35,7 +35,7 @@ pub(super) fn of_cpu(counts: &Counts<'_>, cpu: &CpuTime) -> Vec<Figure> {
     }
     all.extend(Figure::if_any("samples lost", cpu.losses.lost, Role::Warning));
     all.extend(Figure::if_any("threads not sampled", cpu.losses.missed_threads, Role::Warning));
-    all.extend(Figure::if_any("short-lived not sampled", cpu.losses.short_threads, Role::Warning));
+    all.extend(Figure::if_any("short-lived threads not sampled", cpu.losses.short_threads, Role::Warning));
     all.push(Figure::new("average", format!("{} %", of_core(samples.all_ns(), cpu.elapsed)), Role::Text));
     let [in_gc, in_jit] = [cpu.in_gc(counts), counts.within(Origin::Jit, |_| false)];
     for (label, origin, within) in [("GC", Origin::Gc, in_gc), ("JIT", Origin::Jit, in_jit)] {
