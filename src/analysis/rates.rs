@@ -106,6 +106,8 @@ pub(super) struct RecentRate {
 impl RecentRate {
     /// Time in nanoseconds after which the weight of an event has decayed to 1/e.
     const SPAN: f64 = 3e9;
+    /// Rate below which there were no events recently: 5.7 seconds after a single event.
+    const MIN_RATE: f64 = 0.05;
 
     fn at(self, now: i64) -> f64 {
         self.weight * (-(now.saturating_sub(self.at).max(0) as f64) / Self::SPAN).exp()
@@ -120,10 +122,11 @@ impl RecentRate {
         *self = Self { weight: self.at(at) + other.at(at), at };
     }
 
-    /// Returns the rate per second, corrected for sessions younger than the span.
+    /// Returns the rate per second, corrected for sessions younger than the span; 0 once it is negligible.
     pub(super) fn rate(self, now: i64) -> f64 {
         let seconds = Self::SPAN / 1e9 * (1.0 - (-(now.max(1_000_000_000) as f64) / Self::SPAN).exp());
-        self.at(now) / seconds
+        let rate = self.at(now) / seconds;
+        if rate < Self::MIN_RATE { 0.0 } else { rate }
     }
 }
 
@@ -147,6 +150,15 @@ mod tests {
         assert_eq!((found.total_lost, found.recent_lost), (14, 14), "before the first event of a thread, none may be missing");
         let gaps: Vec<_> = found.gaps.iter().map(|gap| (gap.at * 10 / SECOND, gap.capture_thread.thread, gap.count)).collect();
         assert_eq!(gaps, [(1020, 1, 5), (1006, 2, 4), (1000, 1, 5)]);
+    }
+
+    #[test]
+    fn recent_rate_is_zero_some_seconds_after_the_last_event() {
+        let mut rate = RecentRate::default();
+        rate.add(60 * SECOND);
+        assert!((rate.rate(60 * SECOND) - 1.0 / 3.0).abs() < 0.001);
+        assert!(rate.rate(65 * SECOND) > 0.05);
+        assert_eq!(rate.rate(66 * SECOND), 0.0);
     }
 
     /// Events of several threads are not in order.

@@ -19,7 +19,7 @@ pub struct Count(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted<'a>(pub u64, pub &'a str);
 
-/// A rate per second: `12.3k/s`.
+/// A rate per second: `0/s`, `<0.1/s`, `0.4/s`, `5/s`, `12.3k/s`. `0/s` is exact.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CountRate(pub f64);
 
@@ -79,7 +79,16 @@ scaled! {
     Bytes: BYTES per "";
     ByteRate: BYTES per "/s";
     Count: COUNTS per "";
-    CountRate: COUNTS per "/s";
+}
+
+impl fmt::Display for CountRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            rate if rate > 0.0 && rate < 0.05 => f.pad("<0.1/s"),
+            rate if rate > 0.0 && rate < 0.95 => f.pad(&format!("{rate:.1}/s")),
+            rate => write_scaled(f, rate, COUNTS, "/s"),
+        }
+    }
 }
 
 impl fmt::Display for Counted<'_> {
@@ -190,7 +199,18 @@ mod tests {
             assert_eq!(Counted(count, noun).to_string(), text);
         }
         assert_eq!(format!("{:#}", Counted(12_345, "process")), "12345 processes");
-        assert_eq!(CountRate(12_345.0).to_string(), "12.3k/s");
+        for (rate, text) in [
+            (0.0, "0/s"),
+            (f64::NAN, "0/s"),
+            (0.049, "<0.1/s"),
+            (0.05, "0.1/s"),
+            (0.94, "0.9/s"),
+            (0.95, "1/s"),
+            (1.4, "1/s"),
+            (12_345.0, "12.3k/s"),
+        ] {
+            assert_eq!(CountRate(rate).to_string(), text);
+        }
         assert_eq!(ByteRate(340_000.0).to_string(), "340 kB/s");
         assert_eq!(ByteRate(f64::NAN).to_string(), "0 B/s");
         assert_eq!(format!("{:>8}|{:<8}|", Bytes(1), Bytes(1)), "     1 B|1 B     |");
