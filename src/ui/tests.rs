@@ -148,6 +148,8 @@ fn scenes_at_various_sizes_match_their_snapshots() {
         ("compare", 120, 40),
         ("compare", 40, 10),
         ("compare-methods", 120, 40),
+        ("requests", 160, 45),
+        ("counters", 160, 45),
     ] {
         check(name, width, height);
     }

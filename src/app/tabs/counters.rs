@@ -13,8 +13,8 @@ use crate::app::{Direction, Sort, State, Tab, Watch};
 use crate::model::{Count, Counted, Number};
 use crate::sorting::CompactSort;
 
-/// Maximum width of tags listed with their keys; wider ones show only their values.
-const MAX_TAGS_WIDTH: u16 = 40;
+/// Maximum width of a name with its tags, in a terminal with 120 columns. Wider ones show only the values of the tags, which distinguish the lines.
+const MAX_NAME_WIDTH: u16 = 56;
 
 /// The columns searched by a filter; a provider has a line of its own.
 const COLUMNS: [&str; 2] = ["COUNTER", "PROVIDER"];
@@ -136,7 +136,7 @@ fn rows<'a>(lines: Vec<CounterLine<'a>>, sort: Option<Sort<&'static str>>) -> Ro
                 Cell::new(format!("{} {name} ({count})", if *collapsed { "+" } else { "-" }), Role::Accent)
             }
             CounterLine::Counter(counter) => {
-                let more = if counter.tags.is_empty() { format!(" {}", display_name(counter)) } else { short_tags(&counter.tags) };
+                let more = if counter.tags.is_empty() { format!(" {}", display_name(counter)) } else { short_tags(counter) };
                 Cell::Pieces(vec![(format!("  {} ", counter.name).into(), Role::Text), (more.into(), Role::Dim)])
             }
         })
@@ -177,10 +177,10 @@ fn values(counter: &CounterSnapshot) -> Vec<f64> {
     rates(counter).iter().map(|(_, value)| *value).collect()
 }
 
-/// Formats tags; long ones without keys, since the values distinguish the lines.
-fn short_tags(tags: &str) -> String {
-    if width(tags) <= MAX_TAGS_WIDTH {
-        return tags.to_owned();
+/// Formats the tags of a counter, without their keys if there is no room for them.
+fn short_tags(CounterSnapshot { name, tags, .. }: &CounterSnapshot) -> String {
+    if width(name).saturating_add(1).saturating_add(width(tags)) <= MAX_NAME_WIDTH {
+        return tags.clone();
     }
     let values = tags.split(',').map(|tag| tag.split_once('=').map_or(tag, |(_, value)| value));
     values.collect::<Vec<_>>().join(",")
@@ -209,7 +209,7 @@ fn about(counter: &CounterSnapshot) -> Side<'_> {
     // The axis labels omit the unit.
     let graph = graph.map(|graph| Graph { now: format!("{} {name}", graph.now).trim_end().to_owned(), ..graph });
     let chart = graph.is_none().then(|| Chart { title, role: Role::Bytes, unit: write, values: values(counter) });
-    Side { chart, graph, ..Side::text(text) }
+    Side { chart, graph, wide: Side::WIDE_FOR_MANY_COLUMNS, ..Side::text(text) }
 }
 
 /// Returns the display name of a counter; empty if it equals the name.
@@ -219,16 +219,19 @@ fn display_name(counter: &CounterSnapshot) -> &str {
 
 /// Formats the distribution of the values.
 fn spread(counter: &CounterSnapshot) -> String {
-    let unit = &counter.unit;
+    let unit = counter.unit.as_str();
+    let with_unit = |value| match unit {
+        _ if is_bytes(unit) || unit == SECONDS => quantity(value, unit),
+        _ => format!("{} {}", plain(value), unit.trim_matches(['{', '}'])).trim_end().to_owned(),
+    };
     if let Some(HistogramReading { quantiles, count, sum, total_count, total_sum, .. }) = &counter.histogram {
-        let mut parts: Vec<_> =
-            quantiles.iter().map(|(share, value)| format!("p{} {}", plain(share * 100.0), quantity(*value, unit))).collect();
+        let mut parts: Vec<_> = quantiles.iter().map(|(share, value)| format!("p{} {}", plain(share * 100.0), with_unit(*value))).collect();
         parts.extend(count.map(|count| format!("count {} ({} in all)", Count(count), Count(*total_count))));
-        parts.extend(sum.map(|sum| format!("sum {} ({} in all)", quantity(sum, unit), quantity(*total_sum, unit))));
+        parts.extend(sum.map(|sum| format!("sum {} ({} in all)", with_unit(sum), with_unit(*total_sum))));
         return parts.join("   ");
     }
     counter.spread.map_or_else(String::new, |Spread { min, max, standard_deviation, count }| {
-        let [min, max, deviation] = [min, max, standard_deviation].map(|value| quantity(value, unit));
+        let [min, max, deviation] = [min, max, standard_deviation].map(with_unit);
         format!("from {min} to {max}   standard deviation {deviation}   of {}", Counted(count, "value"))
     })
 }

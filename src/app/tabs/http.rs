@@ -150,7 +150,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     View {
         head,
         empty: look.empty(activities.operations.is_empty(), Source::Activities, "No operation matches the filter."),
-        side: selected.as_ref().map(|row| about(look, row)),
+        side: selected.as_ref().map(|row| Side { wide: Side::WIDE_FOR_MANY_COLUMNS, ..about(look, row) }),
         copy: selected.map(|row| ("request", row.name)),
         ..View::new(list, cursor, "")
     }

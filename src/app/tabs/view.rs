@@ -117,6 +117,8 @@ pub struct Side<'a> {
 impl<'a> Side<'a> {
     /// Default minimum width at which it is beside the list.
     const WIDE: u16 = 150;
+    /// The same for lists with many columns, which beside it are no narrower than those of a tab that is 116 columns wide.
+    pub(super) const WIDE_FOR_MANY_COLUMNS: u16 = 195;
 
     pub(super) fn text(text: Vec<Line>) -> Self {
         Self { text, lists: Vec::new(), chart: None, graph: None, wide: Self::WIDE, below: true, thirds: 1 }

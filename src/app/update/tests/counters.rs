@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::analysis::CounterSource;
+use crate::analysis::{CounterSnapshot, CounterSource};
 use crate::app::action::Context;
 use crate::app::tabs::Head;
 use crate::app::test_app::{TestApp, metered, process, published, recording};
@@ -8,6 +8,7 @@ use crate::app::{CounterLine, Effect, Msg, Tab};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Contact, Phase, Process, Recording};
 use crate::ui::tests::analysis::scripted;
+use crate::ui::tests::screen;
 
 /// Returns an app with the selected process watched and the counters tab open.
 fn watched(keys: &str) -> TestApp {
@@ -49,6 +50,23 @@ fn counters_are_grouped_by_provider_filtered_and_sorted() {
     assert_eq!(lines(&app)[1], "checkout.durationpay=card", "what changes most comes first");
     app.press(">");
     assert_eq!(lines(&app)[..5], all);
+}
+
+#[test]
+fn lines_of_a_metric_of_the_runtime_are_distinguishable() {
+    const GENERATIONS: [&str; 5] = ["gen0", "gen1", "gen2", "loh", "poh"];
+    let mut app = watched("");
+    let mut counters = (*metered()).clone();
+    let gauge = counters.counters[0].clone();
+    counters.counters.extend(GENERATIONS.map(|generation| CounterSnapshot {
+        name: "dotnet.gc.last_collection.heap.fragmentation.size".to_owned(),
+        tags: format!("gc.heap.generation={generation}"),
+        ..gauge.clone()
+    }));
+    app.publish(&[counters.into()]);
+    let shown = screen(&app.state);
+    assert!(GENERATIONS.iter().all(|generation| shown.contains(&format!("fragmentation.size {generation} "))), "{shown}");
+    assert!(shown.contains("checkout.duration pay=card "), "{shown}");
 }
 
 #[test]
