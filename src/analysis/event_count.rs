@@ -33,9 +33,14 @@ impl EventCount {
     /// Returns whether this is a sample or an event of a runtime suspension: each sampling round of the runtime requires a suspension, and so
     /// does each garbage collection.
     pub fn is_sampling_event(&self) -> bool {
-        const SUSPENSIONS: [u32; 4] = [3, 7, 8, 9];
-        self.is_sample() || self.provider == RUNTIME_PROVIDER && SUSPENSIONS.contains(&self.event_id)
+        self.is_sample() || is_suspension(&self.provider, self.event_id)
     }
+}
+
+/// Returns whether this is an event of a runtime suspension.
+pub(super) fn is_suspension(provider: &str, event_id: u32) -> bool {
+    const SUSPENSIONS: [u32; 4] = [3, 7, 8, 9];
+    provider == RUNTIME_PROVIDER && SUSPENSIONS.contains(&event_id)
 }
 
 /// Number of kernel samples in a stream, as recorded by `dotnet-trace collect-linux` and `record-trace`.

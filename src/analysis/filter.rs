@@ -200,11 +200,15 @@ impl LiveEventFilter {
         Self(Filter::new(text))
     }
 
+    /// Returns whether any word must match.
+    pub fn has_required_words(&self) -> bool {
+        self.0.has_required_words()
+    }
+
     /// Returns whether an event passes.
     pub fn passes(&self, provider: &str, name: &str) -> bool {
         let [event, of] = Self::COLUMNS;
-        (self.0.has_required_words() || !COMMON.contains(&provider))
-            && self.0.passes(&[Field::text(event, name), Field::text(of, provider)])
+        (self.has_required_words() || !COMMON.contains(&provider)) && self.0.passes(&[Field::text(event, name), Field::text(of, provider)])
     }
 }
 

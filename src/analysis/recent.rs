@@ -1,15 +1,17 @@
 //! The latest individual events, with their payloads.
 //!
-//! Only events that pass a filter are kept, up to a maximum rate: an event that does not pass costs only a lookup of its kind.
+//! Only events that pass a filter are kept, up to a maximum rate: an event that does not pass costs only a lookup of its kind. If the runtime samples
+//! its threads, the thousands of suspensions per second that this takes would leave no room for other events: they are kept only on request.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::clr::events;
+use crate::clr::{SAMPLE_PROFILER, events};
 use crate::nettrace::{ByMetadata, Event, Metadata, ThreadId};
 use crate::sorting::CompactSort;
 
 use super::event_context::Frames;
+use super::event_count::is_suspension;
 use super::{Described, LiveEventFilter, Occurrence, Symbols, describe};
 
 /// Maximum number of events kept.
@@ -31,6 +33,8 @@ pub(super) struct Recent {
     filter: LiveEventFilter,
     /// Kind of event by metadata index, with whether it passes the filter.
     kinds: ByMetadata<(Arc<EventName>, bool)>,
+    /// Whether the runtime samples its threads.
+    is_sampled: bool,
     ring: VecDeque<Kept>,
     /// Time until which the rate is exhausted by the events kept so far.
     filled: i64,
@@ -94,9 +98,15 @@ pub struct RecentSnapshot {
     pub skipped: u64,
 }
 
+/// Returns whether events of a kind are left out because sampling causes them.
+fn is_left_out(filter: &LiveEventFilter, is_sampled: bool, kind: &EventName) -> bool {
+    is_sampled && !filter.has_required_words() && is_suspension(&kind.provider, kind.event_id)
+}
+
 /// Returns whether events of a kind have to be examined, as events with names in their payloads always do.
-fn passes_kind(filter: &LiveEventFilter, kind: &EventName) -> bool {
-    events::is_dynamic(&kind.provider, kind.event_id) || filter.passes(&kind.provider, &kind.name)
+fn passes_kind(filter: &LiveEventFilter, is_sampled: bool, kind: &EventName) -> bool {
+    let may_pass = events::is_dynamic(&kind.provider, kind.event_id) || filter.passes(&kind.provider, &kind.name);
+    may_pass && !is_left_out(filter, is_sampled, kind)
 }
 
 impl Recent {
@@ -109,19 +119,32 @@ impl Recent {
             return;
         }
         self.filter = filter;
-        for (kind, passes) in self.kinds.iter_mut() {
-            *passes = passes_kind(&self.filter, kind);
-        }
-        self.ring.retain(|kept| self.filter.passes(&kept.event.kind.provider, &kept.event.kind.name));
+        self.apply_filter();
         (self.seen, self.skipped, self.filled) = (self.ring.len() as u64, 0, i64::MIN);
+    }
+
+    /// Applies the filter to the known kinds and the kept events.
+    fn apply_filter(&mut self) {
+        let (filter, is_sampled) = (&self.filter, self.is_sampled);
+        for (kind, passes) in self.kinds.iter_mut() {
+            *passes = passes_kind(filter, is_sampled, kind);
+        }
+        self.ring.retain(|kept| {
+            let kind = &kept.event.kind;
+            filter.passes(&kind.provider, &kind.name) && !is_left_out(filter, is_sampled, kind)
+        });
     }
 
     pub(super) fn metadata(&mut self, metadata: &Metadata) {
         let Metadata { provider, event_id, name, .. } = metadata;
+        if !self.is_sampled && provider == SAMPLE_PROFILER {
+            self.is_sampled = true;
+            self.apply_filter();
+        }
         let name = if name.is_empty() { events::name(provider, *event_id).unwrap_or_default() } else { name };
         let short = |name: &str| name.chars().take(NAME).collect();
         let kind = EventName { provider: short(provider), event_id: *event_id, name: short(name) };
-        let passes = passes_kind(&self.filter, &kind);
+        let passes = passes_kind(&self.filter, self.is_sampled, &kind);
         self.kinds.push((Arc::new(kind), passes));
     }
 

@@ -151,7 +151,7 @@ fn recording_is_shown_in_every_tab() {
     screen.keys(BACKSPACE);
     screen.wait_gone("Backspace: all");
     // Single events, those of one kind, and the contents of one. The sampler's events are hidden.
-    press(&screen, "8", "of the sampler hidden (/sample)");
+    press(&screen, "8", "of the sampler hidden (/sample, /suspend)");
     assert!(!screen.contents().contains("ThreadSample"));
     press(&screen, "f", "the latest");
     press(&screen, "/exception", "/exception");

@@ -3,6 +3,7 @@
 use super::script::{MS, RUNTIME};
 use super::{Bytes, Script};
 use crate::analysis::{Live, LiveEventFilter};
+use crate::clr::SAMPLE_PROFILER;
 use crate::nettrace::{Field, FieldType, Metadata};
 
 fn own(name: &str) -> Metadata {
@@ -89,6 +90,28 @@ fn filter_applies_to_kept_and_new_events() {
     assert_eq!(names(&mut live), ["Bought", "Bought"]);
     assert_eq!(names(&mut play(&mut script(), "SOLD")), ["Sold"]);
     assert!(names(&mut Live::default()).is_empty());
+}
+
+#[test]
+fn suspensions_are_left_out_if_the_runtime_samples_its_threads() {
+    let names = |is_sampled: bool, filter: &str| {
+        let mut script = Script::new();
+        let runtime = |event_id| Metadata { provider: RUNTIME.into(), event_id, version: 1, ..Metadata::default() };
+        for at in 0..3 {
+            script.event(runtime(9), at * MS, 1, 1, Bytes::default().u32(0).u32(0));
+            if is_sampled {
+                let sample = Metadata { provider: SAMPLE_PROFILER.into(), ..Metadata::default() };
+                script.event(sample, at * MS, 1, 1, Bytes::default().u32(2));
+            }
+        }
+        script.event(own("Bought"), 5 * MS, 1, 1, Bytes::default().u32(0).text(""));
+        let recent = play(&mut script, filter).recent();
+        recent.events.iter().map(|(event, _)| event.kind.name.clone()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names(true, ""), "Bought");
+    assert_eq!(names(true, "!sold"), "Bought");
+    assert_eq!(names(true, "suspend"), "GCSuspendEEBegin GCSuspendEEBegin GCSuspendEEBegin");
+    assert_eq!(names(false, ""), "Bought GCSuspendEEBegin GCSuspendEEBegin GCSuspendEEBegin");
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn kinds(look: Look<'_>) -> View<'_> {
     let TabList { list, cursor, selected } = kind_table(look);
     let left_out = look.analysis.events.iter().filter(|rate| rate.event.is_sampling_event()).map(|rate| rate.event.count).sum();
     let is_left_out = look.state.views.filter(Tab::Events).is_empty() && is_sampled(&look.analysis.events);
-    let words = format!("{} of the sampler hidden (/sample)", Counted(left_out, "event"));
+    let words = format!("{} of the sampler hidden (/sample, /suspend)", Counted(left_out, "event"));
     View {
         head: if is_left_out { vec![Head::text(words, Role::Dim)] } else { Vec::new() },
         copy: selected.map(|rate| ("event", format!("{}/{}", rate.event.provider, rate.event.name))),
@@ -115,7 +115,12 @@ fn single(look: Look<'_>) -> View<'_> {
     };
     let mut words: Line = vec![(format!("the latest {}", Count(events.len() as u64)), Role::Text)];
     if !is_filtered {
-        words.push((", thread samples hidden (/sample)".to_owned(), Role::Dim));
+        let hidden = if is_sampled(&look.analysis.events) {
+            "events of the sampler hidden (/sample, /suspend)"
+        } else {
+            "thread samples hidden (/sample)"
+        };
+        words.push((format!(", {hidden}"), Role::Dim));
     }
     if recent.skipped > 0 {
         words.push((format!("   {} skipped: too many to show", Count(recent.skipped)), Role::Dim));

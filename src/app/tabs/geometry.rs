@@ -184,20 +184,34 @@ fn beside(view: &View<'_>, area: Rect) -> (Rect, Rect) {
     (list, Rect { y: rest.y + 1, height: rest.height - 1, ..rest })
 }
 
-/// Returns the column at which the last piece of a line begins, and the number of lines it takes.
-pub fn last_piece(line: &Line, room: u16) -> (u16, u16) {
-    let Some(((text, _), others)) = line.split_last() else { return (0, 1) };
-    let before = others.iter().map(|(text, _)| width(text)).fold(0, u16::saturating_add);
-    if before.saturating_add(width(text)) <= room && !text.contains('\n') {
-        return (before, 1);
+/// The place of the last piece of a line, which is wrapped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LastPiece {
+    /// Whether it begins below the other pieces, because they leave less than half of the room.
+    pub is_below: bool,
+    /// The column at which it begins.
+    pub indent: u16,
+    /// Number of lines that it takes.
+    pub lines: u16,
+}
+
+impl LastPiece {
+    pub fn new(line: &Line, room: u16) -> Self {
+        let Some(((text, _), others)) = line.split_last() else { return Self { is_below: false, indent: 0, lines: 1 } };
+        let before = others.iter().map(|(text, _)| width(text)).fold(0, u16::saturating_add);
+        if before.saturating_add(width(text)) <= room && !text.contains('\n') {
+            return Self { is_below: false, indent: before, lines: 1 };
+        }
+        let is_below = before > room / 2;
+        let indent = if is_below { 0 } else { before };
+        let lines = text.lines().map(|part| if width(part) <= room - indent { 1 } else { wrap(part, room - indent).len().max(1) as u16 });
+        Self { is_below, indent, lines: lines.sum::<u16>().max(1) }
     }
-    let before = before.min(room / 2);
-    let lines = text.lines().map(|part| if width(part) <= room - before { 1 } else { wrap(part, room - before).len().max(1) as u16 });
-    (before, lines.sum::<u16>().max(1))
 }
 
 fn text_lines(line: &Line, room: u16) -> u16 {
-    last_piece(line, room).1
+    let last = LastPiece::new(line, room);
+    last.lines + u16::from(last.is_below)
 }
 
 /// Returns the left end and width of each column. Columns shrink to their minimum width, then the last ones are hidden; the column without

@@ -35,7 +35,7 @@ mod view;
 pub use cell::{Cell, CellValue, joined};
 pub use counters::CounterLine;
 pub use events::EventsView;
-pub use geometry::{Geometry, last_piece};
+pub use geometry::{Geometry, LastPiece};
 pub use heap::HeapView;
 pub use jobs::phase_badge;
 pub(in crate::app) use list::Table;

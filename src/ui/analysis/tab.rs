@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::analysis::Filter;
-use crate::app::tabs::{Chart, Figure, Geometry, Head, Line, List, Look, Rows, Side, View, last_piece};
+use crate::app::tabs::{Chart, Figure, Geometry, Head, LastPiece, Line, List, Look, Rows, Side, View};
 use crate::app::{Focus, State};
 use crate::model::{Counted, sanitize};
 
@@ -146,12 +146,17 @@ pub(in crate::ui) fn text(canvas: &mut Canvas<'_>, lines: &[Line], area: Rect) -
     area.height - rest.height
 }
 
-/// Draws a line, its last piece wrapped. Returns the number of lines.
+/// Draws a line, its last piece wrapped; on a single line if there is only one. Returns the number of lines.
 fn wrapped(canvas: &mut Canvas<'_>, line: &Line, area: Rect) -> u16 {
     let Some(((text, role), others)) = line.split_last() else { return 1 };
-    let (indent, lines) = last_piece(line, area.width);
-    pieces(canvas, Rect { width: indent, ..area }, others);
-    let mut rest = Rect { x: area.x + indent, width: area.width - indent, ..area };
+    if area.height == 1 && !text.contains('\n') {
+        pieces(canvas, area, line);
+        return 1;
+    }
+    let LastPiece { is_below, indent, lines } = LastPiece::new(line, area.width);
+    pieces(canvas, Rect { width: if is_below { area.width } else { indent }, ..area }, others);
+    let before = u16::from(is_below);
+    let mut rest = below(Rect { x: area.x + indent, width: area.width - indent, ..area }, before);
     let style = canvas.theme.role(*role);
     for part in text.lines() {
         if rest.height == 0 {
@@ -166,5 +171,5 @@ fn wrapped(canvas: &mut Canvas<'_>, line: &Line, area: Rect) -> u16 {
         };
         rest = below(rest, used);
     }
-    lines.min(area.height)
+    (before + lines).min(area.height)
 }
