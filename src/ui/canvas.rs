@@ -211,7 +211,10 @@ impl<'a> Canvas<'a> {
         self.frame(area, style);
         let strong = self.theme.strong;
         let room = area.width.saturating_sub(6);
-        let used = self.text(area.x + 3, area.y, room, title, strong);
+        // The PID after a long name must remain visible.
+        let (start, pid) = title.split_at(title.rfind(" (").unwrap_or(title.len()));
+        let used = self.text(area.x + 3, area.y, room.saturating_sub(self.columns(pid)), start, strong);
+        let used = used + self.text(area.x + 3 + used, area.y, room - used.min(room), pid, strong);
         if used > 0 {
             self.sign(area.x + 2, area.y, " ", strong);
             self.sign(area.x + 3 + used, area.y, " ", strong);

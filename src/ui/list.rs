@@ -10,6 +10,7 @@ use crate::app::tabs::{Cell, Column, Fit, List, Role, Sign, joined};
 use crate::app::{Branch, Cursor, Direction, ScrollBar};
 
 use super::canvas::{Canvas, width};
+use super::names::{short_name, suffix_start};
 use super::theme::Theme;
 
 #[derive(Clone, Copy)]
@@ -114,6 +115,7 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
             let marks = filter.marks(column.field(&text));
             match column.fit {
                 Fit::Name => name(canvas, x, y, room, &text, style, &marks),
+                Fit::Suffix => _ = suffix(canvas, x, y, room, &text, style, &marks),
                 Fit::Left => _ = canvas.filtered(x, y, room, &text, style, &marks),
                 Fit::Parts => _ = canvas.filtered(x, y, room, first_parts(&text, room), style, &marks),
                 Fit::Right | Fit::Id => {
@@ -130,7 +132,11 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
             }
             // The longest words only fit beside two signs without it.
             used += u16::from(used + 1 + canvas.columns(&word) <= room);
-            canvas.filtered(x + used, y, room.saturating_sub(used), &word, theme.role(role), &filter.marks(column.field(&word)));
+            let (x, room, style, marks) = (x + used, room.saturating_sub(used), theme.role(role), filter.marks(column.field(&word)));
+            match column.fit {
+                Fit::Suffix => suffix(canvas, x, y, room, &word, style, &marks),
+                _ => canvas.filtered(x, y, room, &word, style, &marks),
+            };
         }
         Cell::Levels(levels, role) => {
             for (level, x) in levels.into_iter().zip(x..) {
@@ -224,18 +230,6 @@ pub(super) fn pieces(canvas: &mut Canvas<'_>, area: Rect, line: &[(impl AsRef<st
     x - area.x
 }
 
-/// Returns the part of a method's full name that fits: without the first namespaces, without all of them, or without its type. If nothing fits, the
-/// bare method name.
-pub(super) fn short_name(name: &str, room: u16) -> &str {
-    if width(name) <= room {
-        return name;
-    }
-    // Measuring every part would take quadratic time for a name of a thousand parts.
-    let shorter: Vec<&str> = std::iter::successors(after_first_dot(name), |rest| after_first_dot(rest)).collect();
-    let fitting = shorter.partition_point(|rest| width(rest) > room);
-    shorter.get(fitting).or(shorter.last()).copied().unwrap_or(name)
-}
-
 /// Returns the comma-separated parts of a text that fit, and at least the first.
 fn first_parts(text: &str, room: u16) -> &str {
     let mut rest = text;
@@ -247,48 +241,43 @@ fn first_parts(text: &str, room: u16) -> &str {
     rest
 }
 
-/// Suffixes that compilers add to the names of function clones: `.cold`, `.isra.0`.
-const ADDED: [&str; 5] = ["isra", "constprop", "part", "cold", "llvm"];
-
-fn is_added(part: &str) -> bool {
-    let mut words = part.split('.');
-    words.next().is_some_and(|first| ADDED.contains(&first))
-        && words.next().is_none_or(|next| next.starts_with(|c: char| c.is_ascii_digit()))
-}
-
-/// Returns what follows the first dot that separates parts of the name: not one within the arguments of a generic type, not that of `.ctor`, and
-/// not one before a compiler suffix.
-fn after_first_dot(name: &str) -> Option<&str> {
-    let mut depth = 0_usize;
-    for (at, c) in name.char_indices() {
-        match c {
-            '[' | '<' | '(' => depth += 1,
-            ']' | '>' | ')' => depth = depth.saturating_sub(1),
-            '.' if depth == 0 && at > 0 && !name[at + 1..].is_empty() => {
-                let rest = &name[at + 1..];
-                return Some(rest).filter(|rest| !is_added(rest));
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
 /// Draws a method's name, without its start if there is no room for it.
 fn name(canvas: &mut Canvas<'_>, x: u16, y: u16, room: u16, name: &str, style: Style, marks: &[Range<usize>]) {
-    if short_name(name, room).len() == name.len() {
-        canvas.filtered(x, y, room, name, style, marks);
-        return;
+    let is_whole = short_name(name, room).len() == name.len();
+    let skipped = if is_whole { 0 } else { name.len() - short_name(name, room.saturating_sub(1)).len() };
+    without_start(canvas, x, y, room, (name, skipped), style, marks);
+}
+
+/// Draws an indented name, without its start if it has dots and there is no room for it. Returns the number of columns used.
+fn suffix(canvas: &mut Canvas<'_>, x: u16, y: u16, room: u16, text: &str, style: Style, marks: &[Range<usize>]) -> u16 {
+    let name = text.trim_start_matches(' ');
+    let indent = text.len() - name.len();
+    let marks: Vec<_> = marks.iter().map(|range| range.start.saturating_sub(indent)..range.end.saturating_sub(indent)).collect();
+    let indent = room.min(indent as u16);
+    let room = room - indent;
+    indent + without_start(canvas, x + indent, y, room, (name, suffix_start(name, room)), style, &marks)
+}
+
+/// Draws a name without its first `skipped` bytes. Returns the number of columns used.
+fn without_start(
+    canvas: &mut Canvas<'_>,
+    x: u16,
+    y: u16,
+    room: u16,
+    (name, skipped): (&str, usize),
+    style: Style,
+    marks: &[Range<usize>],
+) -> u16 {
+    if skipped == 0 {
+        return canvas.filtered(x, y, room, name, style, marks);
     }
-    let short = short_name(name, room.saturating_sub(1));
-    let skipped = name.len() - short.len();
     let used = canvas.text(x, y, room, canvas.theme.glyphs.more, canvas.theme.dim);
     if marks.iter().any(|range| range.start < skipped) {
         canvas.style(Rect::new(x, y, used, 1), canvas.theme.matched);
     }
     let left = marks.iter().filter(|range| range.end > skipped);
     let left: Vec<_> = left.map(|range| range.start.saturating_sub(skipped)..range.end - skipped).collect();
-    canvas.filtered(x + used, y, room.saturating_sub(used), short, style, &left);
+    used + canvas.filtered(x + used, y, room.saturating_sub(used), &name[skipped..], style, &left)
 }
 
 #[cfg(test)]
@@ -327,33 +316,5 @@ mod tests {
             assert_eq!(first_parts("a 9 %, bb 1 %, c 1 %", room), shown, "{room}");
         }
         assert_eq!(first_parts("", 0), "");
-    }
-
-    #[test]
-    fn long_names_are_shortened_from_the_start() {
-        let name = "Shop.Pricing.PriceEngine.PriceBasket";
-        for (room, shown) in [
-            (40, name),
-            (36, name),
-            (35, "Pricing.PriceEngine.PriceBasket"),
-            (30, "PriceEngine.PriceBasket"),
-            (22, "PriceBasket"),
-            (3, "PriceBasket"),
-        ] {
-            assert_eq!(short_name(name, room), shown, "{room}");
-        }
-        assert_eq!(short_name("A.Box`1[B.C,D.E].Get", 18), "Box`1[B.C,D.E].Get");
-        assert_eq!(short_name("A.Box`1[B.C,D.E].Get", 4), "Get");
-        assert_eq!(short_name("A.Box..ctor", 6), ".ctor");
-        assert_eq!(short_name("A.<Main>b__0.x", 2), "x");
-        for whole in ["finish_task_switch.isra.0", "do_sys_poll.part.0.constprop.1", "schedule.cold", "foo.llvm.1234567"] {
-            assert_eq!(short_name(whole, 8), whole);
-        }
-        for (name, short) in [("Freezer.coldStart", "coldStart"), ("shop.part.Price", "part.Price")] {
-            assert_eq!(short_name(name, 10), short);
-        }
-        for odd in ["", ".", "..", "a.", ".a", "[", "]..", "日本.語"] {
-            assert!(odd.ends_with(short_name(odd, 0)), "{odd}");
-        }
     }
 }

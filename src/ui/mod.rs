@@ -12,6 +12,7 @@ mod dialog;
 mod glyphs;
 mod header;
 mod list;
+mod names;
 mod overlay;
 mod overview;
 mod reader;

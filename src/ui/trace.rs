@@ -16,7 +16,7 @@ use crate::model::{
 use super::analysis::{SUSPENDED, figures, no_recording, warnings};
 use super::canvas::{Canvas, below, plural};
 use super::chart::{Curve, Span, curve, curve_with_axis};
-use super::list::short_name;
+use super::names::short_name;
 
 /// Below this width, the numbers take two lines.
 const NARROW: u16 = 60;

@@ -65,6 +65,7 @@ impl List for ProcessTable<'_> {
                 // In the narrowest terminals, the state is shown by signs only.
                 Part::Fact(Column::State) if is_narrow(slot) => ("ST", Fit::Left),
                 Part::Fact(Column::Pid) => (Column::Pid.title(), Fit::Id),
+                Part::Fact(Column::Name) if !self.state.shows_files() => (Column::Name.title(), Fit::Suffix),
                 Part::Fact(column) => {
                     let title = if self.state.shows_files() { column.title_for_files() } else { column.title_within(slot.width) };
                     (title, if column.is_right_aligned() { Fit::Right } else { Fit::Left })

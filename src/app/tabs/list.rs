@@ -19,6 +19,8 @@ pub enum Fit {
     Id,
     /// Left-aligned names of types and methods, shortened by dropping leading namespaces.
     Name,
+    /// Left-aligned names of programs, without their start if they have dots: those of the programs of a company begin with the same word.
+    Suffix,
     /// Left-aligned comma-separated parts, the most important first, shortened by dropping the last ones.
     Parts,
 }

@@ -11,7 +11,7 @@ use crate::diagnosis::is_own;
 use crate::model::{Count, Percent};
 
 use super::super::canvas::{Canvas, below, width};
-use super::super::list::short_name;
+use super::super::names::short_name;
 use super::super::theme::Flames;
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, area: Rect) {
