@@ -113,6 +113,7 @@ fn scenes_at_various_sizes_match_their_snapshots() {
         ("sick-overview", 120, 40),
         ("web-overview", 120, 40),
         ("live-gc", 120, 40),
+        ("live-gc", 40, 10),
         ("live-requests", 120, 40),
         ("live-requests", 80, 24),
         ("unwatched-requests", 80, 24),

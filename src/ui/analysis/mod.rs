@@ -26,7 +26,11 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option
     if let Some((view, geometry)) = state.tab_view() {
         let mut area = geometry.heading;
         match (&view.heading, state.shown_recording()) {
-            (Some(lines), _) => area = below(area, tab::text(canvas, lines, area)),
+            (Some(lines), _) => {
+                // A heading that would need more lines than it has is cut off: findings matter more.
+                let findings = (view.findings.len() as u16).min(area.height.saturating_sub(1));
+                area = below(area, tab::text(canvas, lines, Rect { height: area.height - findings, ..area }));
+            }
             (None, Some(tracked)) => {
                 heading(canvas, state, tracked, area);
                 area = below(area, 1);
