@@ -118,3 +118,29 @@ fn empty(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) {
         canvas.text(inner.x + indent, y, inner.width - indent, text, *style);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::app::Msg;
+    use crate::app::test_app::{TestApp, process};
+    use crate::ui::tests::screen;
+
+    #[test]
+    fn programs_with_the_same_prefix_are_distinguishable() {
+        let mut app = TestApp::new(80, 24);
+        let names = ["Contoso.Fulfilment.Orders.Api", "Contoso.Fulfilment.Orders.Background.Processing.Service.Of.The.Warehouse"];
+        app.send(Msg::Processes(vec![process(41, names[0]), process(42, names[1])]));
+        let shown = screen(&app.state);
+        assert!(shown.contains(" 41 …Orders.Api ") && shown.contains(" 42 …The.Warehouse "), "{shown}");
+        // A match in the part that is cut off marks the place of that part.
+        app.press("/contoso⏎");
+        assert!(screen(&app.state).contains(" 41 …Orders.Api "), "{shown}");
+        // A tagged row has less room.
+        app.press("⎋/name:warehouse⏎s");
+        let shown = screen(&app.state);
+        assert!(shown.contains(" 42 ✓…The.Warehouse "), "{shown}");
+        app.press("d");
+        let shown = screen(&app.state);
+        assert!(shown.contains(" Dump · Contoso.Fulfilment.Orders.Background.Processing.Service.Of.… (42) "), "{shown}");
+    }
+}
