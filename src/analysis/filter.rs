@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::clr::{RUNDOWN_PROVIDER, SAMPLE_PROFILER};
+use crate::clr::{RUNDOWN_PROVIDER, SAMPLE_PROFILER, THREAD_TIMES, UNIVERSAL_EVENTS, UNIVERSAL_SYSTEM};
 
 /// Minimum number of letters of a word for a scattered match.
 const MIN_SCATTERED_LETTERS: usize = 4;
@@ -189,7 +189,7 @@ fn lower(c: char) -> char {
 pub struct LiveEventFilter(Filter);
 
 /// Providers of frequent events that mean little individually, shown only on request.
-const COMMON: [&str; 2] = [SAMPLE_PROFILER, RUNDOWN_PROVIDER];
+const COMMON: [&str; 5] = [SAMPLE_PROFILER, RUNDOWN_PROVIDER, UNIVERSAL_EVENTS, UNIVERSAL_SYSTEM, THREAD_TIMES];
 
 impl LiveEventFilter {
     /// The columns matched by a word.
@@ -321,6 +321,8 @@ mod tests {
             ("!gc", COMMON[0], "ThreadSample", false),
             ("sample", COMMON[0], "ThreadSample", true),
             ("rundown", COMMON[1], "MethodDCEndVerbose", true),
+            ("", COMMON[2], "cswitch", false),
+            ("universal", COMMON[2], "cswitch", true),
         ] {
             assert_eq!(LiveEventFilter::new(text).passes(provider, name), passes, "{text} {provider} {name}");
         }

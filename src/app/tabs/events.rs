@@ -6,7 +6,7 @@ use crate::app::action::Run::Do;
 use crate::app::action::{Action, Context, ENTER, Entry, char, details, places, recorded};
 use crate::app::text::width;
 use crate::app::{Effect, State, Tab};
-use crate::clr::SAMPLE_PROFILER;
+use crate::clr::{SAMPLE_PROFILER, UNIVERSAL_EVENTS};
 use crate::model::{Bytes, Count, CountRate, Counted, EventRate, Percent, RecordingId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -115,12 +115,7 @@ fn single(look: Look<'_>) -> View<'_> {
     };
     let mut words: Line = vec![(format!("the latest {}", Count(events.len() as u64)), Role::Text)];
     if !is_filtered {
-        let hidden = if is_sampled(&look.analysis.events) {
-            "events of the sampler hidden (/sample, /suspend)"
-        } else {
-            "thread samples hidden (/sample)"
-        };
-        words.push((format!(", {hidden}"), Role::Dim));
+        words.extend(hidden(&look.analysis.events).map(|hidden| (format!(", {hidden}"), Role::Dim)));
     }
     if recent.skipped > 0 {
         words.push((format!("   {} skipped: too many to show", Count(recent.skipped)), Role::Dim));
@@ -195,6 +190,14 @@ fn moment(at: i64) -> String {
 /// Returns whether the sample profiler was enabled, which suspends threads to sample them.
 fn is_sampled(events: &[EventRate]) -> bool {
     events.iter().any(|rate| rate.event.provider == SAMPLE_PROFILER)
+}
+
+/// Returns which of the recorded events a list of single events leaves out without a filter, and the filters that show them.
+fn hidden(events: &[EventRate]) -> Option<String> {
+    let has = |provider: &str| events.iter().any(|rate| rate.event.provider == provider);
+    let filters = [(SAMPLE_PROFILER, "/sample, /suspend"), (UNIVERSAL_EVENTS, "/universal")];
+    let filters: Vec<_> = filters.into_iter().filter(|(provider, _)| has(provider)).map(|(_, filter)| filter).collect();
+    (!filters.is_empty()).then(|| format!("events of samplers hidden ({})", filters.join(", ")))
 }
 
 impl State {
