@@ -5,6 +5,7 @@ use super::{
 };
 use crate::analysis::{ActivitySnapshot, ActivitySubject, Layer, OperationSnapshot, RunningActivity};
 use crate::app::Tab;
+use crate::app::text::width;
 use crate::diagnosis::Source;
 use crate::model::{Count, CountRate, Nanoseconds, Percent};
 use crate::sorting::CompactSort;
@@ -125,7 +126,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let quantile = |quantile: usize| move |row: &Row<'_>| Cell::known(row.quantiles_ns.map(|all| Nanoseconds(all[quantile])), Role::Text);
     // The failures of connections and lookups are not among those of requests.
     let has_failed = rows.iter().any(|row| row.failed > 0);
-    let has_failures = rows.iter().any(|row| !row.failures().is_empty());
+    let longest_failures = rows.iter().map(|row| width(&row.failures())).max().unwrap_or(0);
     let has_operations = rows.iter().any(|row| row.running.is_some());
     let TabList { list, cursor, selected } = Table::new(rows, |row| format!("{} {}", row.operation.provider, row.name))
         .column("DIR", 3, Fit::Left, |row| Cell::new(row.operation.layer.direction(), Role::Accent))
@@ -140,7 +141,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         })
         .column("RATE", 8, Fit::Right, move |row| Cell::known(row.rate.map(|rate| CountRate(look.rate(row.count, rate))), Role::Events))
         .column("MAX", 7, Fit::Right, |row| Cell::known(row.longest_ns.map(Nanoseconds), Role::Strong))
-        .column_if(has_failures, "FAILURES", 16, Fit::Left, |row| Cell::new(row.failures(), Role::Bad))
+        .column_if(longest_failures > 0, "FAILURES", longest_failures.clamp(8, 16), Fit::Left, |row| Cell::new(row.failures(), Role::Bad))
         .growing_to(30)
         .column_if(has_operations, "NOW", 4, Fit::Right, |row| {
             Cell::known(row.running, if row.running > Some(0) { Role::Accent } else { Role::Dim })
@@ -204,4 +205,32 @@ fn subjects(operation: &OperationSnapshot) -> Side<'_> {
         .column("P95", 7, Fit::Right, |subject| Cell::new(Nanoseconds(subject.quantiles_ns[1]), Role::Text))
         .column("MAX", 7, Fit::Right, |subject| Cell::new(Nanoseconds(subject.longest_ns), Role::Text));
     Side::list(list.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::{Layer, Outcome};
+    use crate::app::test_app::{TestApp, recording};
+    use crate::model::{Phase, Recording};
+    use crate::ui::tests::analysis::scripted;
+    use crate::ui::tests::screen;
+
+    #[test]
+    fn failures_take_only_the_room_that_they_need() {
+        const PATH: &str = "https://stock.local/customers/{number}";
+        for (outcomes, shown) in [
+            (vec![(Outcome::Status(503), 5)], "https://stock.local/customers/{number} "),
+            (vec![(Outcome::Status(503), 5), (Outcome::Failed, 3)], "https://stock.local/customers… "),
+        ] {
+            let mut analysis = (*scripted()).clone();
+            let operations = &mut analysis.snapshot.activities.operations;
+            let sent = operations.iter_mut().find(|operation| operation.layer == Layer::Client).unwrap();
+            (sent.subjects[0].text, sent.subjects[0].outcomes, sent.subjects[0].failed) = (PATH.to_owned(), outcomes.clone(), 5);
+            let mut app = TestApp::populated(120, 40);
+            app.press("t⏎9⇥");
+            app.report(Recording { analysis: Some(analysis.into()), ..recording(1, 42, Phase::Recording) });
+            let screen = screen(&app.state);
+            assert!(screen.contains(&format!("out  {shown}")) && screen.contains("503 ×5"), "{outcomes:?} {screen}");
+        }
+    }
 }
