@@ -71,7 +71,7 @@ fn subject(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) {
     let name = &row.process.name;
     let tabs = layout.tabs.last().map_or(frame.x, |slot| slot.place.right());
     let right = frame.right().saturating_sub(2);
-    let wanted = width(name) + 1 + width(&pid);
+    let wanted = canvas.columns(name) + 1 + width(&pid);
     let (left, y) = if wanted + 2 <= right.saturating_sub(tabs) { (tabs + 2, frame.y) } else { (frame.x + 2, frame.bottom() - 1) };
     let used = wanted.min(right.saturating_sub(left));
     if used > width(&pid) + 4 {
