@@ -46,9 +46,9 @@ fn frame(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, place
         let used = canvas.text(x + 1, line.y, room, &sign, style);
         let room = room.saturating_sub(used);
         canvas.text(x + 1 + used, line.y, room, short_name(&found.name, room), style);
-    } else if canvas.theme.glyphs.ascii {
+    } else if canvas.theme.glyphs.ascii || style.bg.is_none() {
         // There may be no colors to tell a frame without a name from its neighbors.
-        canvas.sign(x, line.y, "|", style);
+        canvas.sign(x, line.y, canvas.theme.glyphs.vertical, style);
     }
 }
 

@@ -16,6 +16,18 @@ fn mono_has_no_color_and_shows_the_selection() {
     assert_eq!((0..24).filter(|y| reversed(*y)).collect::<Vec<_>>(), [3]);
 }
 
+/// Otherwise, adjacent frames without room for their names look like one.
+#[test]
+fn narrow_flame_graph_frames_are_separated_without_color() {
+    let app = scene("cpu-flame", 40, 24);
+    let lines = |theme: &Theme| {
+        let shown = text(&picture(&app, theme, 40, 24));
+        shown.lines().filter(|line| line.matches('│').count() > 2).count()
+    };
+    assert_eq!(lines(&Theme::dark()), 0);
+    assert!(lines(&Theme::mono()) > 0);
+}
+
 #[test]
 fn ascii_theme_draws_only_ascii() {
     for (name, make) in SCENES {
