@@ -98,11 +98,14 @@ pub fn label(self) -> &'static str;
 }
 
 impl HealthIssue {
-    /// Returns whether it is about a resource that grows, or is about to reach a limit, and not about time.
-    pub fn is_resource(self) -> bool {
+    /// Returns whether the causes of slowness of a recording do not include it: events do not show requests that never end, and what grows, or
+    /// is about to reach a limit, takes no time yet.
+    pub fn is_no_cause(self) -> bool {
         matches!(
             self,
-            Self::PoolThreads
+            Self::RequestStall
+                | Self::ConnectionQueue
+                | Self::PoolThreads
                 | Self::HeapGrowth
                 | Self::MemoryLimit
                 | Self::HeapLimit

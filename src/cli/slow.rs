@@ -1,11 +1,11 @@
 //! `slow FILE|TARGET`: why a process is slow, as shown in the dashboard.
 
-mod resources;
+mod other_findings;
 
 use std::io::Write;
 use std::sync::Arc;
 
-use self::resources::ResourceFindings;
+use self::other_findings::OtherFindings;
 use super::analyses::{note_range, observe, print_analysis, recording};
 use super::exit::{Exit, Failure};
 use super::host::Host;
@@ -90,8 +90,8 @@ pub(super) async fn run(host: &Host, arguments: &args::Slow) -> Result<Exit, Fai
                 Ok(observation)
             };
             let observe = observe(&process, arguments.duration, start);
-            let ((observed, exit), found) = ResourceFindings::during(&process, &client, thresholds, observe).await?;
-            let found = found.map_err(|why| print::message(format_args!("growth and limits are unknown: {why}"))).ok();
+            let ((observed, exit), found) = OtherFindings::during(&process, &client, thresholds, observe).await?;
+            let found = found.map_err(|why| print::message(format_args!("growth, limits and stalled requests are unknown: {why}"))).ok();
             let (complete, elapsed, what) = (observed.is_complete(), observed.elapsed, &selected.what);
             let SlowObserved { analysis, threads, cpu_constraints } = observed.into_slow().await;
             let (runtime, native_aot) = (process.runtime.as_ref().map(RuntimeVersion::major), process.native_aot);
@@ -111,8 +111,8 @@ pub(super) async fn run(host: &Host, arguments: &args::Slow) -> Result<Exit, Fai
         }
     };
     // Unknown for a file.
-    let document = || print::joined([causes.document(), json!({ "findings": found.as_ref().map(ResourceFindings::document) })]);
-    let lines = found.as_ref().map(ResourceFindings::lines).unwrap_or_default();
+    let document = || print::joined([causes.document(), json!({ "findings": found.as_ref().map(OtherFindings::document) })]);
+    let lines = found.as_ref().map(OtherFindings::lines).unwrap_or_default();
     print_analysis(&arguments.output, &analysis.snapshot, complete, document, |out| {
         causes.write_text(out)?;
         if !lines.is_empty() {

@@ -32,6 +32,12 @@ const NO_JIT_TIME: &str =
 /// Maximum severity of a cause that is not a problem in itself, whatever its share.
 pub(super) const MAX_HARMLESS_SEVERITY: f64 = 0.95;
 
+/// Severity of requests of which none ends: they may be long polling.
+const STALLED_SEVERITY: f64 = 0.97;
+/// Minimum number of requests that started before the latest seconds, over which the rate of starts is determined.
+const MIN_STALLED: f64 = 5.0;
+const RATE_SECONDS: f64 = 10.0;
+
 /// Share, severity and sentence of a measured cause.
 pub(super) type Found = (Option<f64>, f64, String);
 
@@ -265,9 +271,11 @@ impl Evidence<'_> {
         };
         let failing = self.thresholds.share(Threshold::FailedRequests);
         let failed = |operation: &OperationSnapshot| operation.failed as f64 / operation.started as f64 / failing;
+        let is_long = self.duration() >= self.thresholds.of(Threshold::RequestStall) * 1e9;
+        let stalled = |operation: &OperationSnapshot| if is_long && is_stalled(operation) { STALLED_SEVERITY } else { 0.0 };
         // A slow incoming request is the symptom to be explained, not a cause.
-        let served = server.map(|server| slow(server).min(MAX_HARMLESS_SEVERITY).max(failed(server)));
-        let sent = client.map(|client| slow(client).max(failed(client)));
+        let served = server.map(|server| slow(server).min(MAX_HARMLESS_SEVERITY).max(failed(server)).max(stalled(server)));
+        let sent = client.map(|client| slow(client).max(failed(client)).max(stalled(client)));
         match (client, server) {
             (Some(client), _) if sent >= served => {
                 let share = server.map(|server| total(client) / total(server).max(1.0)).filter(|share| *share <= 1.0);
@@ -337,8 +345,17 @@ impl Evidence<'_> {
     }
 }
 
+/// Returns whether none of the requests has ended, although several began some time ago.
+fn is_stalled(operation: &OperationSnapshot) -> bool {
+    let earlier = operation.started as f64 - operation.rate * RATE_SECONDS;
+    operation.running == operation.started && earlier >= MIN_STALLED
+}
+
 /// Formats a sentence such as `Requests sent: p95 1.2 s, 3 of 60 failed, most time with http://..`.
 fn requests(which: &str, operation: &OperationSnapshot) -> String {
+    if operation.running == operation.started {
+        return format!("Requests {which}: none of {} ended", Count(operation.started));
+    }
     let p95 = operation.quantiles_ns.map(|[_, p95, _]| format!("p95 {}, ", Nanoseconds(p95))).unwrap_or_default();
     let most = operation.subjects.first().filter(|subject| !subject.text.is_empty());
     let most = most.map(|subject| format!(", most time with {}", subject.text)).unwrap_or_default();

@@ -84,9 +84,15 @@ impl Slowdown {
         self.severity.is_some_and(|severity| severity >= 1.0)
     }
 
-    /// Returns whether it may be a problem, but the recording does not show that with certainty: threads are blocked, perhaps by a lock.
+    /// Returns whether it may be a problem, but the recording does not show that with certainty: threads are blocked, perhaps by a lock, or no
+    /// request ends.
     fn may_be_problem(&self) -> bool {
-        self.cause == Cause::Locks && self.severity.is_some_and(|severity| (MAX_HARMLESS_SEVERITY..1.0).contains(&severity))
+        let Some(severity) = self.severity.filter(|severity| *severity < 1.0) else { return false };
+        match self.cause {
+            Cause::Locks => severity >= MAX_HARMLESS_SEVERITY,
+            Cause::Http => severity > MAX_HARMLESS_SEVERITY,
+            _ => false,
+        }
     }
 }
 

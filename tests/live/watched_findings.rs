@@ -8,7 +8,7 @@ use rustix::fs::OFlags;
 use tempfile::TempDir;
 
 use crate::requests::{serve, url_in};
-use crate::slowdown::LimitedGroup;
+use crate::slowdown::{LimitedGroup, config_without_cpu_wait};
 use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::ENTER;
 use crate::support::{BusyProcessors, Invocation, TIMEOUT, folder, poll};
@@ -264,5 +264,18 @@ fn growth_and_limits_are_found() {
             let text = Invocation::new(["slow", &program.pid().to_string(), "--duration", "25s"]).run().stdout;
             assert!(text.contains("FOUND") && !text.contains("Other findings:"), "{runtime}: {text}");
         });
+    });
+}
+
+/// Events show the start of a request, and nothing before its end.
+#[test]
+fn requests_that_never_end_are_found() {
+    runtimes::each(runtimes::before(10, runtimes::since(9, runtimes::with("web"))), |runtime| {
+        let (server, url) = serve(runtime);
+        let (home, mut client) = (config_without_cpu_wait(), runtime.program("fetch").start());
+        client.command(&format!("start 30 300 {url}/slow/3600000"));
+        let slow = ["slow", &server.pid().to_string(), "--duration", "25s"].map(str::to_owned);
+        let text = Invocation::new(slow).env("XDG_CONFIG_HOME", home.path()).run().stdout;
+        assert!(text.contains("Possibly slow because of: HTTP\n") && text.contains(" Requests served: none of "), "{runtime}: {text}");
     });
 }

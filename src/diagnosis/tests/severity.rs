@@ -101,6 +101,28 @@ fn time_of_sent_requests_is_a_share_of_served_ones() {
     }
 }
 
+/// They may be long polling.
+#[test]
+fn requests_of_which_none_ends_are_possibly_a_problem() {
+    let any = renamed(&[]).snapshot.activities.operations[0].clone();
+    let http = |running: u64, rate: f64, seconds: u64| {
+        let change = |snapshot: &mut Snapshot| {
+            snapshot.recorded_ns = seconds * 1_000_000_000;
+            let (layer, started, ended) = (Layer::Server, 27, 27 - running);
+            let stalled =
+                OperationSnapshot { layer, started, ended, running, failed: 0, rate, quantiles_ns: None, mean_ns: None, ..any.clone() };
+            snapshot.activities.operations = vec![stalled];
+        };
+        let all = slowdowns_with(change, 100, &[SLOW_PROFILE], 9);
+        (verdict(&all).0.starts_with("Possibly "), found(all, Cause::Http).text)
+    };
+    let none = "Requests served: none of 27 ended.".to_owned();
+    assert_eq!(http(27, 1.0, 30), (true, none.clone()));
+    assert_eq!(http(27, 2.3, 30), (false, none.clone()), "only 4 of them began more than 10 s ago");
+    assert_eq!(http(27, 1.0, 19), (false, none));
+    assert!(!http(26, 1.0, 30).0);
+}
+
 /// Thread 12 waits all the time.
 #[test]
 fn waits_exclude_libraries_and_waiting_for_a_cpu() {

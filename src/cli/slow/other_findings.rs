@@ -1,4 +1,5 @@
-//! Findings about resources of a process, which are no causes of slowness: what grows, or is about to reach a limit.
+//! Findings that are no causes of slowness in a recording, from counters and resources: what grows or is about to reach a limit, and requests that
+//! never end.
 
 use std::cell::RefCell;
 use std::future::ready;
@@ -20,9 +21,9 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// What was found while a process was watched.
 #[derive(Default)]
-pub(super) struct ResourceFindings(Vec<(HealthIssue, Finding)>);
+pub(super) struct OtherFindings(Vec<(HealthIssue, Finding)>);
 
-impl ResourceFindings {
+impl OtherFindings {
     /// Watches a process for as long as this work takes.
     ///
     /// # Errors
@@ -70,7 +71,7 @@ impl ResourceFindings {
         .await?;
         let (history, latest) = seen.into_inner();
         let mut found = health_issues(&latest, None, &history, thresholds);
-        found.retain(|(issue, _)| issue.is_resource());
+        found.retain(|(issue, _)| issue.is_no_cause());
         Ok(Self(found))
     }
 
