@@ -172,8 +172,9 @@ impl ScannedProcess {
     pub(super) fn is_exiting(&self, proc: &Proc) -> bool {
         let SocketDir::Directory { path, .. } = &self.socket_dir else { return false };
         let pipe = path.join(format!("clr-debug-pipe-{}-{}-in", self.ns_pid, self.key.started));
-        // The threads of .NET Core 3.1 have no names.
-        (self.threads.server || !self.threads.runtime) && resolve::locate(&pipe, Some(proc)).is_ok()
+        // The threads of .NET Core 3.1 have no names, and a new thread may not have had its name yet when the threads were listed.
+        let served = || !self.threads.runtime || self.threads.server || proc.threads(self.key.pid).is_ok_and(|threads| threads.server);
+        resolve::locate(&pipe, Some(proc)).is_ok() && served()
     }
 
     /// Updates the facts that an exec changes. Returns whether the process still exists.
