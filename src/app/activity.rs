@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{Job, Now, State, Subject, TrackedRecording};
-use crate::model::{Bytes, Count, Counted, Outcome, Phase, ProcessKey, Recording, sanitize};
+use crate::model::{Bytes, Count, Counted, Outcome, Phase, ProcessKey, Recording, StoppedBy, sanitize};
 use crate::sorting::CompactSort;
 
 /// A current or past recording or job.
@@ -89,7 +89,7 @@ impl Activity<'_> {
                         };
                         let file = file.as_ref().map(|file| format!(", {}", file.to_string_lossy())).unwrap_or_default();
                         let trouble = trouble.as_ref().map(|trouble| format!(" ({trouble})")).unwrap_or_default();
-                        format!("ended by {}{whole}{trouble}{numbers}{file}", stopped_by.word())
+                        format!("{}{whole}{trouble}{numbers}{file}", ended(*stopped_by))
                     }
                     _ => format!("in progress{numbers}"),
                 }
@@ -151,5 +151,19 @@ impl State {
         let mut all: Vec<_> = recordings.chain(self.jobs.newest_first().map(Activity::Job)).collect();
         all.compact_sort_by_key(|activity| std::cmp::Reverse(activity.began()));
         all
+    }
+}
+
+/// Returns how a recording ended.
+fn ended(stopped_by: StoppedBy) -> &'static str {
+    match stopped_by {
+        StoppedBy::Duration => "ended after its duration",
+        StoppedBy::Size => "ended at its maximum size",
+        StoppedBy::Event => "ended at its stop event",
+        StoppedBy::Condition => "ended at its stop condition",
+        StoppedBy::Interrupt => "stopped",
+        StoppedBy::DiskSpace => "ended because the disk is nearly full",
+        StoppedBy::TargetExit => "ended with the process",
+        StoppedBy::Error => "ended by an error",
     }
 }

@@ -292,3 +292,16 @@ fn one_key_samples_the_stacks_of_the_selected_process() {
     app.send(Msg::Stacks { ticket, result: Err("too late".into()) });
     assert!(app.state.view_of(Tab::Stacks).unwrap().empty.0.starts_with("D: sample the stacks"));
 }
+
+#[test]
+fn the_message_history_shows_how_a_recording_ended() {
+    for (stopped_by, expected) in
+        [(StoppedBy::Interrupt, "stopped, complete: 1.8 MB, "), (StoppedBy::TargetExit, "ended with the process, complete: 1.8 MB, ")]
+    {
+        let mut app = TestApp::populated(120, 40);
+        app.press("t");
+        app.report(recording(1, 7, done(stopped_by, true, true, None)));
+        let answer = app.state.activity()[0].answer();
+        assert!(answer.starts_with(expected), "{answer}");
+    }
+}
