@@ -196,6 +196,7 @@ pub struct LastPiece {
 }
 
 impl LastPiece {
+    /// Places the last piece of a line that has this many columns.
     pub fn new(line: &Line, room: u16) -> Self {
         let Some(((text, _), others)) = line.split_last() else { return Self { is_below: false, indent: 0, lines: 1 } };
         let before = others.iter().map(|(text, _)| width(text)).fold(0, u16::saturating_add);
