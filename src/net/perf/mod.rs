@@ -16,6 +16,8 @@ mod frequency;
 mod function;
 #[cfg(target_os = "linux")]
 mod kernel;
+#[cfg(target_os = "linux")]
+mod processors;
 mod sample;
 #[cfg_attr(not(target_os = "linux"), path = "../portable/perf_sampler.rs")]
 mod sampler;

@@ -1,4 +1,4 @@
-//! Samples a process by one perf event and ring buffer per thread.
+//! Samples a process: its threads by one perf event and ring buffer each, or the processors, where that is permitted.
 //!
 //! Inherited events would also need a ring buffer per processor (the kernel maps no other), multiplying the locked memory and the open files.
 //! Instead, new threads are found by the fork records in their creators' buffers, and by listing all threads periodically.
@@ -16,6 +16,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use super::buffer::{bytes_for_each, is_ample, lockable};
 use super::error::Subject;
+use super::processors::ProcessorSamples;
 use super::thread::{SampledThread, ThreadEvent, now_ns};
 use super::wait::{OffCpuClock, Wait};
 use super::wait_stacks::{WaitStacks, max_stacks_per_thread};
@@ -49,6 +50,10 @@ pub struct CpuSampler {
     key: ProcessKey,
     frequency: Frequency,
     includes_kernel: bool,
+    /// The samples, if taken by processor. The events of the threads then only measure and follow them.
+    processors: Option<ProcessorSamples>,
+    /// Whether the process has the same IDs in our pid namespace as in its own.
+    shares_ids: bool,
     /// Bytes that we may lock for ring buffers.
     lockable: u64,
     /// Number of threads at the start.
@@ -79,7 +84,7 @@ impl Client {
     pub fn sample_cpu(&self, frequency: Frequency) -> Result<CpuSampler, PerfError> {
         let key = self.endpoint().key;
         let proc = self.own_proc().filter(|proc| proc.is_real()).ok_or(PerfError { pid: key.pid, cause: PerfCause::NotShown })?;
-        CpuSampler::start(Arc::clone(proc), key, frequency)
+        CpuSampler::start(Arc::clone(proc), key, frequency, true)
     }
 }
 
@@ -89,7 +94,8 @@ impl CpuSampler {
         Builder::new(Software::CPU_CLOCK).observe_self().any_cpu().exclude_kernel(true).build().is_ok()
     }
 
-    fn start(proc: Arc<Proc>, key: ProcessKey, frequency: Frequency) -> Result<Self, PerfError> {
+    /// Starts sampling: the processors if `by_processor`, and if that is permitted.
+    fn start(proc: Arc<Proc>, key: ProcessKey, frequency: Frequency, by_processor: bool) -> Result<Self, PerfError> {
         let threads = proc.thread_ids(key.pid, THREAD_LIMITS.0).map_err(|error| PerfError::not_listed(key.pid, error))?;
         let setting = |name: &str| proc.setting(&format!("{SETTINGS}{name}"));
         let locked_limit = if may_lock() { None } else { Some(getrlimit(Resource::Memlock).current.unwrap_or(u64::MAX)) };
@@ -105,6 +111,8 @@ impl CpuSampler {
             max_threads,
             frequency,
             includes_kernel: true,
+            processors: if by_processor { ProcessorSamples::start(frequency, lockable).ok() } else { None },
+            shares_ids: proc.identity(key.pid).is_ok_and(|identity| identity.ns_pid == key.pid),
             lockable,
             first_threads: threads.len(),
             depth: setting("max_stack").and_then(|depth| usize::try_from(depth).ok()).unwrap_or(DEFAULT_DEPTH),
@@ -173,9 +181,14 @@ impl CpuSampler {
     }
 
     fn open(&self, thread: u32) -> io::Result<perf_event::Counter> {
-        let mut builder = self.event(Software::CPU_CLOCK, thread)?;
-        builder.sample_period(self.frequency.period_ns()).sample_id_all(true).context_switch(true).task(true).comm(true);
-        builder.build()
+        let mut builder = match self.processors {
+            Some(_) => self.event(Software::TASK_CLOCK, thread)?,
+            None => self.event(Software::CPU_CLOCK, thread)?,
+        };
+        if self.processors.is_none() {
+            builder.sample_period(self.frequency.period_ns());
+        }
+        builder.sample_id_all(true).context_switch(true).task(true).comm(true).build()
     }
 
     fn record_wait_stacks(&self, thread: u32, threads: usize) -> io::Result<WaitStacks> {
@@ -229,22 +242,14 @@ impl CpuSampler {
                 ended.push(*thread);
             }
         }
-        for thread in &ended {
-            if let Some(mut sampled) = self.threads.remove(thread)
-                && self.ended.len() < THREAD_LIMITS.1
-            {
-                self.ended.push(sampled.thread());
-            }
-        }
         for event in events {
             match event {
                 // Already listed, sampled and ended before this record was read.
                 ThreadEvent::Started(thread) if ended.contains(&thread) => {}
                 ThreadEvent::Started(thread) => {
                     self.refused.remove(&thread);
-                    if !self.follow(thread) {
-                        self.loss.short_threads += 1;
-                    }
+                    let is_sampled = self.follow(thread) || self.processors.is_some() && self.shares_ids;
+                    self.loss.short_threads += u64::from(!is_sampled);
                 }
                 ThreadEvent::Renamed(thread, name) => {
                     if let Some(sampled) = self.threads.get_mut(&thread) {
@@ -252,6 +257,14 @@ impl CpuSampler {
                     }
                 }
                 ThreadEvent::Blocked(time) => self.blocked.push(time),
+            }
+        }
+        self.drain_processors(&mut each);
+        for thread in &ended {
+            if let Some(mut sampled) = self.threads.remove(thread)
+                && self.ended.len() < THREAD_LIMITS.1
+            {
+                self.ended.push(sampled.thread());
             }
         }
         let now = Instant::now();
@@ -269,13 +282,22 @@ impl CpuSampler {
         }
         if now >= self.next_list {
             self.next_list = now + LIST_INTERVAL;
+            let listed = if self.proc.exists(self.key) { self.proc.thread_ids(self.key.pid, THREAD_LIMITS.0) } else { Ok(Vec::new()) };
             // If they cannot be listed, the process has exited.
-            let listed = self.proc.thread_ids(self.key.pid, THREAD_LIMITS.0).unwrap_or_default();
+            let listed = listed.unwrap_or_default();
             self.refused = listed.iter().filter(|thread| self.refused.contains(*thread)).copied().collect();
             for thread in listed {
                 self.follow(thread);
             }
         }
+    }
+
+    fn drain_processors(&mut self, each: &mut impl FnMut(&CpuSample<'_>)) {
+        let Self { processors, threads, shares_ids, loss, .. } = self;
+        // Without a thread, the process has exited, and another may get its ID.
+        let Some(processors) = processors.as_mut().filter(|_| !threads.is_empty()) else { return };
+        let inner = |thread| threads.get(&thread).map(|sampled| sampled.inner).or_else(|| shares_ids.then(|| thread.into()));
+        processors.drain(self.key.pid, self.depth, inner, loss, each);
     }
 
     /// Reports waits in progress, and stops recording the stacks of threads that wait too often.

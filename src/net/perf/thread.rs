@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use perf_event::Sampler;
-use perf_event::data::Record;
+use perf_event::data::{self, Record};
 
 use super::chain::Chain;
 use super::wait::OffCpuClock;
@@ -23,6 +23,7 @@ const MAX_RECORDS_PER_DRAIN: usize = 4096;
 
 /// A sampled thread with its events.
 pub(super) struct SampledThread {
+    /// Records of the thread; its value is its processor time, in nanoseconds.
     pub(super) sampler: Sampler,
     pub(super) waits: Option<WaitStacks>,
     /// Thread ID in the pid namespace of its process.
@@ -72,30 +73,38 @@ impl SampledThread {
                 continue;
             }
             match record.parse_record() {
-                Ok(Record::Sample(sample)) if sample.pid() == Some(pid) => {
-                    let Chain { kernel, user } = Chain::new(sample.callchain().unwrap_or_default());
-                    let cut = kernel.len() + user.len() >= depth;
-                    let time_ns = sample.time().unwrap_or_default();
-                    each(&CpuSample { thread: self.inner, time_ns, waited_ns: None, kernel, user, cut, stack: None });
-                }
+                Ok(Record::Sample(sample)) if sample.pid() == Some(pid) => each(&running(&sample, self.inner, depth)),
                 Ok(Record::Fork(fork)) if fork.pid == pid => events.push(ThreadEvent::Started(fork.tid)),
                 Ok(Record::Exit(exit)) if exit.pid == pid => self.ended = Some(exit.time),
                 Ok(Record::Comm(comm)) if comm.pid == pid => events.push(ThreadEvent::Renamed(comm.tid, comm.comm.to_vec())),
-                Ok(Record::Lost(lost)) => loss.lost = loss.lost.saturating_add(lost.lost),
-                Ok(Record::LostSamples(lost)) => loss.lost = loss.lost.saturating_add(lost.lost),
-                Ok(Record::Throttle(_)) => loss.throttled += 1,
-                Ok(_) => {}
-                Err(_) => loss.unreadable += 1,
+                record => count_loss(&record, loss),
             }
         }
     }
 
     /// Returns the thread with its times so far.
     pub(super) fn thread(&mut self) -> CpuThread {
-        // The value of this event is the processor time of the thread, in nanoseconds.
         let cpu = Duration::from_nanos(self.sampler.read().unwrap_or_default());
         let times = self.off_cpu.times(self.ended.unwrap_or_else(now_ns), cpu);
         CpuThread { thread: self.inner, name: SafeText::from_bytes(&self.name), ..times }
+    }
+}
+
+/// Returns a sample of a running thread.
+pub(super) fn running<'a>(sample: &'a data::Sample<'_>, thread: u64, depth: usize) -> CpuSample<'a> {
+    let Chain { kernel, user } = Chain::new(sample.callchain().unwrap_or_default());
+    let cut = kernel.len() + user.len() >= depth;
+    CpuSample { thread, time_ns: sample.time().unwrap_or_default(), waited_ns: None, kernel, user, cut, stack: None }
+}
+
+/// Counts what a record says is missing.
+pub(super) fn count_loss<E>(record: &Result<Record<'_>, E>, loss: &mut SampleLoss) {
+    match record {
+        Ok(Record::Lost(lost)) => loss.lost = loss.lost.saturating_add(lost.lost),
+        Ok(Record::LostSamples(lost)) => loss.lost = loss.lost.saturating_add(lost.lost),
+        Ok(Record::Throttle(_)) => loss.throttled += 1,
+        Ok(_) => {}
+        Err(_) => loss.unreadable += 1,
     }
 }
 

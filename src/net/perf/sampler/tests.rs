@@ -1,4 +1,5 @@
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -7,11 +8,15 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::*;
 
-/// Samples this process; `None` if the kernel forbids it, as in most containers.
+/// Samples this process by its threads; `None` if the kernel forbids it, as in most containers.
 fn sample_own_process() -> Option<CpuSampler> {
+    sample_own_process_by(false)
+}
+
+fn sample_own_process_by(by_processor: bool) -> Option<CpuSampler> {
     let (proc, pid) = (Proc::open(Path::new("/proc")).unwrap(), std::process::id());
     let key = ProcessKey { pid, started: proc.stat(pid).unwrap().starttime };
-    CpuSampler::start(Arc::new(proc), key, Frequency::MAX).inspect_err(|error| eprintln!("skipped: {error}")).ok()
+    CpuSampler::start(Arc::new(proc), key, Frequency::MAX, by_processor).inspect_err(|error| eprintln!("skipped: {error}")).ok()
 }
 
 #[test]
@@ -23,6 +28,25 @@ fn threads_exited_before_sampling_are_counted() {
     }
     sampler.drain(|_| {});
     assert!(sampler.loss().short_threads >= 20, "{:?}", sampler.loss());
+}
+
+#[test]
+fn processors_are_sampled_if_permitted() {
+    let Some(mut sampler) = sample_own_process_by(true).filter(|sampler| sampler.processors.is_some()) else { return };
+    let spin = || {
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_millis(50) {}
+        rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
+    };
+    // These end before their events could be opened.
+    let short: Vec<_> = (0..4).map(|_| u64::from(thread::spawn(spin).join().unwrap())).collect();
+    let mut other = Command::new("sh").args(["-c", "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done"]).spawn().unwrap();
+    assert!(other.wait().unwrap().success());
+    let mut samples = BTreeMap::new();
+    sampler.drain(|sample| *samples.entry(sample.thread).or_insert(0) += u64::from(sample.waited_ns.is_none()));
+    assert!(short.iter().all(|thread| samples.get(thread).is_some_and(|count| (1..=60).contains(count))), "{short:?} {samples:?}");
+    assert_eq!((sampler.loss().short_threads, sampler.loss().lost), (0, 0));
+    assert!(!samples.contains_key(&u64::from(other.id())), "another process was sampled: {samples:?}");
 }
 
 #[test]
