@@ -30,18 +30,20 @@ impl ProcessorSamples {
     /// # Errors
     /// The kernel's error: sampling all processes requires privileges. [`Errno::TOOBIG`] if there are too many processors.
     pub(super) fn start(frequency: Frequency, lockable: u64) -> io::Result<Self> {
-        let mut samplers = Vec::new();
+        let mut counters = Vec::new();
         for processor in 0.. {
             match event(frequency).one_cpu(processor).build() {
-                Ok(_) if samplers.len() == MAX_PROCESSORS => return Err(Errno::TOOBIG.into()),
-                Ok(counter) => samplers.push(counter.sampled(bytes_for_each(lockable, MAX_PROCESSORS))?),
+                Ok(_) if counters.len() == MAX_PROCESSORS => return Err(Errno::TOOBIG.into()),
+                Ok(counter) => counters.push(counter),
                 // This processor is offline.
                 Err(error) if Errno::from_io_error(&error) == Some(Errno::NODEV) => {}
                 // There is no such processor.
-                Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) && !samplers.is_empty() => break,
+                Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) && !counters.is_empty() => break,
                 Err(error) => return Err(error),
             }
         }
+        let bytes = bytes_for_each(lockable, counters.len());
+        let mut samplers = counters.into_iter().map(|counter| counter.sampled(bytes)).collect::<Result<Vec<_>, _>>()?;
         samplers.iter_mut().try_for_each(|sampler| sampler.enable())?;
         Ok(Self { samplers })
     }
