@@ -24,7 +24,7 @@ const MAX_GROWTH_SEVERITY: f64 = 1.5;
 /// Factor over the longest time between two full collections, and part of the recorded time, after which the next one is overdue.
 const OVERDUE: u64 = 2;
 const GROWTH_PARTS: u64 = 4;
-/// Prefix of the names of threads that sample other threads and send events (.NET 6 and later).
+/// Prefix of the names of threads that sample other threads and send events (.NET 6 and later). They run no managed code.
 const RECORDING_THREADS: &str = ".NET EventPipe";
 /// Why time in JIT is unknown.
 const NO_JIT_TIME: &str =
@@ -317,9 +317,11 @@ impl Evidence<'_> {
         self.cpu_use_of(|_| true)
     }
 
-    /// Returns the CPU usage of the program: threads that only work for the recording are not slow for any other reason.
+    /// Returns the CPU usage of the program: threads that only serve diagnostic tools are not slow for any other reason.
     pub(super) fn program_cpu_use(&self) -> CpuUse {
-        self.cpu_use_of(|thread| !thread.name.starts_with(RECORDING_THREADS))
+        let sampled = self.analysis.profile.diagnostics_threads();
+        let is_sampled = |thread: u64| sampled.keys().any(|sampled| sampled.in_process() == Some(thread));
+        self.cpu_use_of(|thread| !thread.name.starts_with(RECORDING_THREADS) && !is_sampled(thread.thread))
     }
 
     /// Returns the CPU usage of some threads.
@@ -338,9 +340,14 @@ impl Evidence<'_> {
         self.analysis.profile(false).count(SampleFilter::BUSY).samples().running_ns as f64 / self.duration()
     }
 
-    /// Returns the total time of all sampled threads, in nanoseconds.
+    /// Returns the total time of all sampled threads except those that serve diagnostic tools, in nanoseconds: a program with few threads would
+    /// otherwise seem to wait less while its counters are read.
     pub(super) fn thread_time(&self) -> Option<f64> {
-        let time = self.analysis.profile.count(SampleFilter::ALL).samples().all_ns();
+        let profile = &self.analysis.profile;
+        let time = profile
+            .diagnostics_threads()
+            .values()
+            .fold(profile.count(SampleFilter::ALL).samples().all_ns(), |time, of_thread| time.saturating_sub(*of_thread));
         (time > 0).then_some(time as f64)
     }
 }

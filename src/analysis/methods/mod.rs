@@ -7,6 +7,7 @@ mod by_type;
 mod callers;
 mod counts;
 mod cpu;
+mod diagnostics;
 mod profile;
 mod rounds;
 mod samples;

@@ -140,6 +140,22 @@ fn waits_exclude_libraries_and_waiting_for_a_cpu() {
     assert!(rest < most - 0.2 && rest > 0.05 && text.ends_with(" is spent in other waits."), "{text}");
 }
 
+/// Of three threads, number 12 publishes counters.
+#[test]
+fn threads_that_serve_diagnostic_tools_are_no_part_of_the_program() {
+    let publisher = &[("WaitOneNoCheck", "System.Diagnostics.Tracing.CounterGroup.PollForValues")];
+    let share = |names| cause_in(&renamed(names), &[], Cause::Locks).share.unwrap();
+    let ratio = share(publisher) / share(&[]);
+    assert!((ratio - 1.5).abs() < 0.01, "{ratio}");
+    let cpu_wait = |names| {
+        let ready = ThreadUse { thread: 12, ..main_thread(Duration::from_secs(5), Some(Duration::from_secs(15))) };
+        let threads = &[main_thread(Duration::ZERO, Some(Duration::ZERO)), ready];
+        cause_in(&renamed(names), threads, Cause::CpuWait).text
+    };
+    assert!(cpu_wait(&[]).starts_with("Runnable threads wait for a CPU 75 % of the time"));
+    assert!(cpu_wait(publisher).starts_with("Threads are rarely runnable, "));
+}
+
 /// Thread 12 waits all the time. Before .NET 10, its stack may not show the lock.
 #[test]
 fn threads_blocked_all_the_time_are_a_problem_if_it_is_by_a_lock() {
