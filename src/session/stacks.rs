@@ -126,6 +126,8 @@ impl FirstPass {
         let stacks = |profile: &Profile| profile.count(SampleFilter::ALL).stacks(usize::MAX);
         let busy: HashSet<_> = stacks(&profile.without_idle().0).into_iter().map(|group| group.frames).collect();
         let mut groups = stacks(&profile);
+        // It only exists because of this session.
+        groups.retain(|group| !group.enables_session());
         groups.compact_sort_by_key(|group| !busy.contains(&group.frames));
         groups
     }
