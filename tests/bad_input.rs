@@ -371,6 +371,8 @@ fn errors_are_consistent_across_commands() {
         (&["stack", "symbolicate", "a.txt"], "stack symbolicate: this command is not supported: "),
         (&["heap", "no.gcdump", "--times", "2"], "--when, --wait and --times are for a process; this is a file"),
         (&["heap", "no.gcdump", "--wait"], "--when, --wait and --times are for a process; this is a file"),
+        (&["slow", "no.nettrace", "--duration", "5s"], "--duration is the time to record a process, and no.nettrace is a file; --range"),
+        (&["gc", "no.nettrace", "--duration", "5s"], "--duration is the time to record a process, and no.nettrace is a file; --range"),
         (&["slow", "no.nettrace", "--wait"], "--when, --wait and --times are for a process; this is a file"),
     ] {
         run(words).assert_refused(2, message);

@@ -310,6 +310,12 @@ pub(super) fn recording(source: &str, range: Option<Span>) -> Result<Option<&Pat
     }
 }
 
+/// Rejects the recording time of a process for a file.
+pub(super) fn check_duration(duration: Option<Duration>, file: &str) -> Result<(), Failure> {
+    let refusal = || format!("--duration is the time to record a process, and {file} is a file; --range selects a part of it");
+    duration.map_or(Ok(()), |_| Err(Failure::usage(refusal())))
+}
+
 /// Reports a range in which there is nothing, because the recording is shorter.
 pub(super) fn note_range(path: &Path, range: Option<Span>, end: i64) {
     if range.is_some_and(|(from, _)| from >= end) {

@@ -4,9 +4,10 @@ mod other_findings;
 
 use std::io::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 use self::other_findings::OtherFindings;
-use super::analyses::{note_range, observe, print_analysis, recording};
+use super::analyses::{check_duration, note_range, observe, print_analysis, recording};
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print::{self, Value, json};
@@ -18,6 +19,9 @@ use crate::diagnosis::{ALSO, Evidence, Slowdown, Thresholds, slowdowns, verdict}
 use crate::ipc::RuntimeVersion;
 use crate::model::{CpuConstraints, CpuTimeUnavailable, FileContents, Percent, SafeText};
 use crate::session::{Observation, SlowObserved};
+
+/// How long a process is recorded by default.
+const DEFAULT_DURATION: Duration = Duration::from_secs(30);
 
 /// The causes, the worst first; those that were not measured are last.
 pub(super) struct SlowCauses(Vec<Slowdown>);
@@ -72,6 +76,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Slow) -> Result<Exit, Fai
     let thresholds = &host.settings.thresholds;
     let (causes, found, analysis, complete, exit) = match recording(&arguments.source, arguments.range)? {
         Some(path) => {
+            check_duration(arguments.duration, &arguments.source)?;
             let contents = diff::read(path, arguments.range)?;
             note_range(path, arguments.range, contents.end);
             if let Some(trouble) = &contents.trouble {
@@ -89,7 +94,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Slow) -> Result<Exit, Fai
                 host.resume_program().await?;
                 Ok(observation)
             };
-            let observe = observe(&process, arguments.duration, start);
+            let observe = observe(&process, arguments.duration.unwrap_or(DEFAULT_DURATION), start);
             let ((observed, exit), found) = OtherFindings::during(&process, &client, thresholds, observe).await?;
             let found = found.map_err(|why| print::message(format_args!("growth, limits and stalled requests are unknown: {why}"))).ok();
             let (complete, elapsed, what) = (observed.is_complete(), observed.elapsed, &selected.what);

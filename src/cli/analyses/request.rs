@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Analysis;
+use super::{Analysis, check_duration};
 use crate::analysis::{Live, LiveEventFilter, LogFilter, OccurrenceKind};
 use crate::cli::args::{self, LogLevel};
 use crate::cli::exit::Failure;
@@ -86,6 +86,7 @@ impl<'a> Request<'a> {
     /// Returns an error if an option only applies to processes.
     pub(super) fn check_file(&self) -> Result<(), Failure> {
         let file = &self.arguments.source;
+        check_duration(self.arguments.duration, file)?;
         if self.follow.is_some() {
             return Err(Failure::usage(format!("--follow shows what occurs in a process, and {file} is a file")));
         }

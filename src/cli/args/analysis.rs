@@ -196,9 +196,9 @@ pub(in crate::cli) struct Slow {
     /// Only this part of a file, such as 10s..20s, ..30s or 1m.. since its start
     #[arg(long, value_name = "FROM..TO", value_parser = parse_range)]
     pub(in crate::cli) range: Option<Span>,
-    /// How long to record a process
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_time)]
-    pub(in crate::cli) duration: Duration,
+    /// How long to record a process [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(in crate::cli) duration: Option<Duration>,
     #[command(flatten)]
     pub(in crate::cli) when: When,
     #[command(flatten)]
