@@ -119,12 +119,20 @@ pub fn silent_provider_hint(name: &str, silence: Duration) -> Option<String> {
     Some(format!("no event of {name} in the first {} s{why}", silence.as_secs()))
 }
 
+/// Returns whether a provider is one of the runtime itself.
+fn is_in_every_process(name: &str) -> bool {
+    [RUNTIME_PROVIDER, RUNDOWN_PROVIDER, SAMPLE_PROFILER, EVENT_PIPE_PROVIDER, COUNTERS_PROVIDER]
+        .iter()
+        .any(|provider| provider.eq_ignore_ascii_case(name))
+}
+
 /// Returns a sentence about a provider of which no event was recorded.
 pub fn unrecorded_provider_note(name: &str) -> String {
-    let why = similar_provider(name).map_or_else(
-        || ": the process has no such provider, or it wrote none with these keywords and level".to_owned(),
-        |known| format!("; did you mean {}?", known.name),
-    );
+    let why = match similar_provider(name) {
+        Some(known) => format!("; did you mean {}?", known.name),
+        None if is_in_every_process(name) => ": the process wrote none with these keywords and level".to_owned(),
+        None => ": the process has no such provider, or it wrote none with these keywords and level".to_owned(),
+    };
     format!("no event of {name} was recorded{why}")
 }
 
@@ -153,10 +161,13 @@ mod tests {
         assert_eq!(hint("System.Net.Htp").as_deref(), Some("no event of System.Net.Htp in the first 5 s; did you mean System.Net.Http?"));
         assert!(hint("MyCompany-Orders").unwrap().starts_with("no event of MyCompany-Orders in the first 5 s: its name may be wrong"));
         assert_eq!(unrecorded_provider_note("System.Net.Htp"), "no event of System.Net.Htp was recorded; did you mean System.Net.Http?");
-        assert!(
-            unrecorded_provider_note(RUNTIME_PROVIDER)
-                .ends_with(" was recorded: the process has no such provider, or it wrote none with these keywords and level")
-        );
+        for (name, why) in [
+            (RUNTIME_PROVIDER, "the process wrote none with these keywords and level"),
+            ("microsoft-dotnetcore-sampleprofiler", "the process wrote none with these keywords and level"),
+            (HTTP_CLIENT_PROVIDER, "the process has no such provider, or it wrote none with these keywords and level"),
+        ] {
+            assert_eq!(unrecorded_provider_note(name), format!("no event of {name} was recorded: {why}"));
+        }
     }
 
     #[test]
