@@ -230,7 +230,7 @@ pub fn parse_keep(text: &str) -> Result<RetentionLimits, String> {
     if (RetentionLimits::MIN_BYTES..=RetentionLimits::MAX_BYTES).contains(&bytes) {
         return Ok(RetentionLimits { bytes, span: None });
     }
-    Err("a flight recorder keeps 1MiB to 1GiB".to_owned())
+    Err("a flight recorder keeps 1MB to 1GiB".to_owned())
 }
 
 /// Formats what a flight recorder keeps, as [`parse_keep`] parses it.
@@ -273,14 +273,20 @@ mod tests {
     #[test]
     fn flight_recorder_retention_is_parsed_and_formatted() {
         let span = |seconds| Some(Duration::from_secs(seconds));
-        let table = [("64MB", 64_000_000, None), ("1GiB", 1 << 30, None), ("5m", 1 << 30, span(300)), ("1m30s", 1 << 30, span(90))];
+        let table = [
+            ("1MB", 1_000_000, None),
+            ("64MB", 64_000_000, None),
+            ("1GiB", 1 << 30, None),
+            ("5m", 1 << 30, span(300)),
+            ("1m30s", 1 << 30, span(90)),
+        ];
         for (text, bytes, span) in table {
             let keep = parse_keep(text).unwrap();
             assert_eq!(keep, RetentionLimits { bytes, span }, "{text}");
             assert_eq!(format_keep(&keep), text);
         }
         assert_eq!(parse_keep("64M"), parse_keep("64MB"), "not 64 months");
-        for wrong in ["", "64", "1kB", "2GiB", "1ms", "x"] {
+        for wrong in ["", "64", "1kB", "999kB", "2GiB", "1ms", "x"] {
             assert!(parse_keep(wrong).is_err(), "{wrong}");
         }
     }

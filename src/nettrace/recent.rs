@@ -26,7 +26,7 @@ impl RetentionLimits {
     /// Upper bound of `bytes`.
     pub const MAX_BYTES: u64 = 1 << 30;
     /// Lower bound of `bytes`: less does not hold what a runtime writes at once.
-    pub const MIN_BYTES: u64 = 1 << 20;
+    pub const MIN_BYTES: u64 = 1_000_000;
 }
 
 /// A FIFO store of segments. They are large and need not be kept in memory.
