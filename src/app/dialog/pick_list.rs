@@ -35,7 +35,7 @@ pub struct CopyItem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileUse {
     Open,
-    /// Compare with the open file. The open file itself can be chosen to compare two of its ranges.
+    /// Compare with the open file. If only a range of it is shown, it can be chosen itself, to compare the range with the whole.
     Compare,
 }
 

@@ -42,9 +42,9 @@ pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceF
     let Some((_, purpose)) = state.pending_file_search.take_if(|(asked, _)| *asked == ticket) else { return };
     let of = state.row_kind();
     let ranges = purpose == FileUse::Compare && of == RowKind::File(FileKind::Trace);
-    // Only files of the same kind can be compared, and a heap not with itself.
-    let open = state.open_file().map(|file| &file.facts.path);
-    let is_same = |file: &TraceFile| file.kind == FileKind::Heap && open == Some(&file.path);
+    // Only files of the same kind can be compared, and a whole file not with itself.
+    let whole = state.open_file().filter(|file| file.span().is_none()).map(|file| &file.facts.path);
+    let is_same = |file: &TraceFile| whole == Some(&file.path);
     let fits = |file: &TraceFile| purpose == FileUse::Open || of == RowKind::File(file.kind) && !is_same(file);
     let files: Vec<_> = ranges.then_some(None).into_iter().chain(files.into_iter().filter(fits).map(Some)).collect();
     if files.is_empty() {

@@ -145,6 +145,17 @@ fn a_range_is_compared_with_the_next_selected_range() {
 }
 
 #[test]
+fn a_file_is_compared_with_itself_only_if_a_part_of_it_is_shown() {
+    let mut app = opened(120, 40);
+    for (keys, len) in [("=", 2), ("⎋[=", 3)] {
+        app.press(keys);
+        app.found(vec![app.state.open_file().unwrap().facts.clone(), trace_file("/x/b.nettrace")]);
+        // Beside another range of the file.
+        assert_eq!(app.state.pick_list().unwrap().list.len(), len);
+    }
+}
+
+#[test]
 fn closing_the_files_ends_the_comparison() {
     let mut app = TestApp::populated(120, 40);
     app.press("=");
@@ -156,7 +167,7 @@ fn closing_the_files_ends_the_comparison() {
     let (ticket, _) = read_request(&mut app);
     answer(&mut app, ticket, scripted());
     app.press("=");
-    app.found(vec![file]);
+    app.found(vec![trace_file("/x/b.nettrace")]);
     app.press("↓⏎");
     let (ticket, _) = read_request(&mut app);
     app.press("⎋⎋");
