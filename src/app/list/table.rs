@@ -78,6 +78,7 @@ impl List for ProcessTable<'_> {
                 width: slot.width,
                 min_width: slot.width,
                 max_width: slot.width,
+                min_list_width: 0,
                 fit,
                 sorted,
                 sortable: *part != Part::Trend,

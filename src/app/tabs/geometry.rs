@@ -224,8 +224,8 @@ pub(super) fn column_slots(columns: &[Column], area: Rect) -> Vec<Option<(u16, u
     /// Width that this column keeps before others grow beyond their own.
     const ENOUGH_WIDTH: u16 = 110;
     let need = |column: &Column| if column.width == 0 { REST } else { column.min_width } + GAP;
-    let mut shown: Vec<usize> = (0..columns.len()).collect();
-    let mut used = columns.iter().map(need).sum::<u16>().saturating_sub(GAP);
+    let mut shown: Vec<usize> = (0..columns.len()).filter(|index| columns[*index].min_list_width <= area.width).collect();
+    let mut used = shown.iter().map(|index| need(&columns[*index])).sum::<u16>().saturating_sub(GAP);
     while used > area.width && shown.len() > 2 {
         let Some(last) = shown.iter().rposition(|index| columns[*index].width > 0) else { break };
         used -= need(&columns[shown.remove(last)]);

@@ -20,6 +20,9 @@ pub struct HeapView {
     pub open: bool,
 }
 
+/// Minimum width of a list with the modules, which leaves at least 40 columns for names of types. Beside a narrower list, the details name the module.
+const MIN_WIDTH_WITH_MODULE: u16 = 104;
+
 /// A type with its retained size and paths.
 type Row<'a> = (&'a HeapType, Option<&'a RetainedType>);
 
@@ -178,6 +181,7 @@ fn histogram<'a>(state: &'a State, found: &'a WalkedHeap) -> View<'a> {
         .column("TYPE", 0, Fit::Name, |(named, _)| name(&named.name))
         .column("MODULE", 24, Fit::Left, |(named, _)| Cell::new(&named.module, Role::Dim))
         .growing_to(48)
+        .in_lists_from(MIN_WIDTH_WITH_MODULE)
         .place(state, Tab::Heap);
     View {
         head: head(found),
@@ -211,6 +215,7 @@ fn difference<'a>(state: &'a State, before: &'a HeapWalk, last: &'a HeapWalk) ->
         .column("TYPE", 0, Fit::Name, |change| name(change.name))
         .column("MODULE", 24, Fit::Left, |change| Cell::new(change.module, Role::Dim))
         .growing_to(48)
+        .in_lists_from(MIN_WIDTH_WITH_MODULE)
         .place(state, Tab::Heap);
     let between = last.at.elapsed.saturating_sub(before.at.elapsed);
     let figure = |label, old: u64, new: u64, text: fn(u64) -> String| {

@@ -34,6 +34,8 @@ pub struct Column {
     pub min_width: u16,
     /// Maximum width, used if the column of width 0 has more than names need.
     pub max_width: u16,
+    /// Minimum width of the list with which the column is shown: in a narrower one, the column of width 0 needs the room.
+    pub min_list_width: u16,
     pub fit: Fit,
     pub sorted: Option<Direction>,
     /// Whether the list can be sorted by this column.
@@ -89,8 +91,10 @@ impl<'a, T: 'a> Table<'a, T> {
 
     /// Adds a column of this width; 0 takes the remaining width.
     pub(in crate::app) fn column(mut self, title: &'static str, width: u16, fit: Fit, cell: impl Fn(&T) -> Cell + 'a) -> Self {
-        self.columns
-            .push((Column { title, width, min_width: width, max_width: width, fit, sorted: None, sortable: false }, Box::new(cell)));
+        self.columns.push((
+            Column { title, width, min_width: width, max_width: width, min_list_width: 0, fit, sorted: None, sortable: false },
+            Box::new(cell),
+        ));
         self
     }
 
@@ -106,6 +110,14 @@ impl<'a, T: 'a> Table<'a, T> {
     pub(in crate::app) fn growing_to(mut self, max_width: u16) -> Self {
         if let Some((column, _)) = self.columns.last_mut() {
             column.max_width = max_width.max(column.width);
+        }
+        self
+    }
+
+    /// Hides the last added column in lists that are narrower than this.
+    pub(in crate::app) fn in_lists_from(mut self, min_list_width: u16) -> Self {
+        if let Some((column, _)) = self.columns.last_mut() {
+            column.min_list_width = min_list_width;
         }
         self
     }
