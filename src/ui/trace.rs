@@ -82,20 +82,22 @@ fn hottest(canvas: &mut Canvas<'_>, look: Look<'_>, area: Rect) -> u16 {
     methods.len() as u16 + 2
 }
 
-/// Draws the most frequent events, with their rates.
+/// Draws the events with the highest rates, which are recent ones while recording.
 fn most_frequent(canvas: &mut Canvas<'_>, look: Look<'_>, area: Rect) {
     let theme = canvas.theme;
     canvas.text(area.x, area.y, area.width, "top events", theme.dim);
     let lines = below(area, 1);
     let recorded: Vec<_> = look.analysis.events.iter().filter(|rate| !EventKind::only_describes(&rate.event.provider)).collect();
     let is_sampled = recorded.iter().any(|rate| rate.event.is_sample());
-    let (samplers, others): (Vec<_>, Vec<_>) = recorded.into_iter().partition(|rate| is_sampled && rate.event.is_sampling_event());
+    let (samplers, mut others): (Vec<_>, Vec<_>) = recorded.into_iter().partition(|rate| is_sampled && rate.event.is_sampling_event());
     let rate_of = |EventRate { event, rate }: &EventRate| look.rate(event.count, *rate);
-    let most = others.first().map_or(1, |rate| rate.event.count.max(1)) as f64;
+    // Those of the same rate remain sorted by count.
+    others.sort_by(|a, b| rate_of(b).total_cmp(&rate_of(a)));
+    let highest = others.first().map_or(0.0, |rate| rate_of(rate));
     for (all, y) in others.iter().zip(lines.y..lines.bottom()) {
         let (event, rate) = (&all.event, rate_of(all));
         canvas.right(area.x, y, 7, &CountRate(rate).to_string(), if rate > 0.0 { theme.events } else { theme.dim });
-        let bar = (event.count as f64 / most * 8.0).ceil() as usize;
+        let bar = if highest > 0.0 { (rate / highest * 8.0).ceil() as usize } else { 0 };
         for column in 0..bar.min(8) as u16 {
             canvas.sign(area.x + 9 + column, y, theme.glyphs.meter[0], theme.events);
         }

@@ -43,3 +43,19 @@ fn rundown_and_symbol_events_are_not_top_events() {
     let seen = ["OrderShipped", "samples: see tab Events", "MethodDCEndVerbose", "ProcessSymbol"].map(|name| shown.contains(name));
     assert_eq!(seen, [true, true, false, false], "{shown}");
 }
+
+/// While recording, the rates are those of the last seconds: what occurred most so far may have ended.
+#[test]
+fn top_events_are_those_with_the_highest_rates() {
+    let events = vec![
+        of("Orders", "OrderShipped", 600),
+        EventRate { rate: 4.0, ..of("Orders", "OrderFailed", 40) },
+        EventRate { rate: 8.0, ..of("Orders", "OrderRetried", 30) },
+    ];
+    let mut app = with(events);
+    app.press("3");
+    let shown = text(&picture(&app, &Theme::dark(), 120, 40));
+    let lines: Vec<_> = shown.lines().filter(|line| line.contains(" Order")).filter_map(|line| line.rsplit_once("/s  ")).collect();
+    let events: Vec<_> = lines.into_iter().map(|(_, event)| event.trim_end_matches(['│', ' '])).collect();
+    assert_eq!(events, ["━━━━━━━━ OrderRetried", "━━━━     OrderFailed", "         OrderShipped"], "{shown}");
+}
