@@ -100,7 +100,10 @@ pub(super) fn plot(
     let sum = |step: usize| (0..layers.len()).map(|layer| value(layer, step)).sum::<f64>();
     let peak = (len - shown..len).map(sum).fold(0.0, f64::max);
     let top = round_up(peak);
-    canvas.right(area.x, plot.y, AXIS - 1, &unit(top), theme.dim);
+    // The top of an axis without any value is arbitrary.
+    if peak > 0.0 {
+        canvas.right(area.x, plot.y, AXIS - 1, &unit(top), theme.dim);
+    }
     if plot.height > 1 {
         canvas.right(area.x, plot.bottom() - 1, AXIS - 1, "0", theme.dim);
     }

@@ -158,7 +158,11 @@ fn heap(counters: &CountersSnapshot) -> Option<Graph> {
     let of = |name| runtime_counter(counters, name);
     let total = of("gc-heap-size").or_else(|| of("dotnet.gc.last_collection.heap.size"))?;
     let whole = seconds(&history(total));
-    let now = bytes(*whole.last()?);
+    let now = match *whole.last()? {
+        // .NET Core 3.1 publishes whole megabytes.
+        0.0 if total.unit == "MB" => "<1 MB".to_owned(),
+        now => bytes(now),
+    };
     let mut rest = whole.clone();
     let mut layers = Vec::new();
     for (place, (name, counter)) in PARTS.into_iter().enumerate() {

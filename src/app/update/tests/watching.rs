@@ -268,3 +268,18 @@ fn titles_of_graphs_without_events_are_not_cut() {
         assert!(expected.len() < usize::from(MIN_GRAPH_WIDTH), "{expected}");
     }
 }
+
+/// .NET Core 3.1 publishes whole megabytes.
+#[test]
+fn heap_of_less_than_a_megabyte_is_not_empty() {
+    for (megabytes, expected) in [(0.0, "<1 MB"), (0.25, "250 kB"), (5.0, "5.0 MB")] {
+        let (mut app, ticket) = TestApp::watching();
+        let mut counters = published(megabytes, 4e6, 2.0, 3.0, 0.0);
+        for counter in &mut Arc::make_mut(&mut counters).counters {
+            counter.history.iter_mut().filter(|_| counter.name == "gc-heap-size").for_each(|(_, value)| *value = megabytes);
+        }
+        app.count(ticket, counters);
+        let graphs = app.state.overview().unwrap().graphs;
+        assert_eq!(graphs.iter().find(|graph| graph.title == "GC heap").map(|graph| graph.now.as_str()), Some(expected));
+    }
+}
