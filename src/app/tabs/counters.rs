@@ -4,7 +4,7 @@ use super::cell::SortKey;
 use super::overview::{histogram, rates};
 use super::quantity::{SECONDS, bytes, duration, is_bytes, plain, quantity};
 use super::{Cell, Chart, Descriptor, Fit, Graph, Line, Role, Rows, Shows, Side, Table, View};
-use crate::analysis::{CounterKind, CounterSnapshot, CountersSnapshot, Field, HistogramReading, Spread, without_duplicates};
+use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, CountersSnapshot, Field, HistogramReading, Spread, without_duplicates};
 use crate::app::action::Run::{Do, Emit};
 use crate::app::action::{Action, Context, ENTER, Entry, char, details, places, ready_if, status};
 use crate::app::text::width;
@@ -44,23 +44,48 @@ impl CounterLine<'_> {
     }
 }
 
-/// Returns how much a counter changes: its rate for a sum, the difference of the last two values for a gauge, the number of recorded values per
-/// interval for a histogram.
+/// Returns whether only increases of a counter are published. Their sum since the start of the session says little, so the rate is its value.
+fn is_rate(counter: &CounterSnapshot) -> bool {
+    counter.kind == CounterKind::Counter && counter.source == CounterSource::EventCounter
+}
+
+/// Returns the time unit of a counter's rate in seconds, and its suffix.
+fn time_unit(counter: &CounterSnapshot) -> (f64, &'static str) {
+    if matches!(counter.scaled_rate, Some((_, 60.0))) { (60.0, "/min") } else { (1.0, "/s") }
+}
+
+/// Returns the value of a counter. The first rate is unknown: it may be the sum since the start of the process.
+fn current(counter: &CounterSnapshot) -> Option<f64> {
+    match counter.history.as_slice() {
+        [.., _, (_, rate)] if is_rate(counter) => Some(rate * time_unit(counter).0),
+        _ if is_rate(counter) => None,
+        _ => counter.value,
+    }
+}
+
+/// Returns how much a counter changes: the rate of a sum, the difference of the last two values of a gauge or of the last two rates of a counter
+/// that is one, the number of recorded values per interval of a histogram.
 fn change(counter: &CounterSnapshot) -> Option<f64> {
     match counter.kind {
-        CounterKind::Counter | CounterKind::UpDownCounter => counter.rate,
+        CounterKind::Counter if is_rate(counter) => Some(last_step(rates(counter))? * time_unit(counter).0),
+        CounterKind::Counter | CounterKind::UpDownCounter => Some(counter.rate? * time_unit(counter).0),
         CounterKind::Histogram => Some(counter.histogram.as_ref()?.count? as f64),
-        CounterKind::Gauge => match counter.history.as_slice() {
-            [.., (_, before), (_, last)] => Some(last - before),
-            _ => None,
-        },
+        CounterKind::Gauge => last_step(&counter.history),
+    }
+}
+
+/// Returns the difference of the last two values.
+fn last_step(history: &[(i64, f64)]) -> Option<f64> {
+    match history {
+        [.., (_, before), (_, last)] => Some(last - before),
+        _ => None,
     }
 }
 
 /// Returns the key for sorting by value, magnitude of change, or name. Counters without the value are last.
 fn sort_key(counter: &CounterSnapshot, column: &str) -> SortKey {
     let cell = match column {
-        "VALUE" => Cell::known(counter.value, Role::Text),
+        "VALUE" => Cell::known(current(counter), Role::Text),
         "CHANGE" => Cell::known(change(counter).map(f64::abs), Role::Text),
         _ => Cell::new(format!("{} {}", counter.name, counter.tags), Role::Text),
     };
@@ -140,7 +165,7 @@ fn rows<'a>(lines: Vec<CounterLine<'a>>, sort: Option<Sort<&'static str>>) -> Ro
                 Cell::Pieces(vec![(format!("  {} ", counter.name).into(), Role::Text), (more.into(), Role::Dim)])
             }
         })
-        .column("VALUE", 9, Fit::Right, of(|counter| Cell::known(counter.value.map(|value| quantity(value, &counter.unit)), Role::Strong)))
+        .column("VALUE", 9, Fit::Right, of(|counter| Cell::known(current(counter).map(|value| format_value(counter, value)), Role::Strong)))
         // By convention, units that name what is counted are in braces.
         .column(
             "UNIT",
@@ -230,19 +255,29 @@ fn spread(counter: &CounterSnapshot) -> String {
         parts.extend(sum.map(|sum| format!("sum {} ({} in all)", with_unit(sum), with_unit(*total_sum))));
         return parts.join("   ");
     }
+    if let Some(sum) = counter.value.filter(|_| is_rate(counter)) {
+        return format!("{} since the session started", with_unit(sum));
+    }
     counter.spread.map_or_else(String::new, |Spread { min, max, standard_deviation, count }| {
         let [min, max, deviation] = [min, max, standard_deviation].map(with_unit);
         format!("from {min} to {max}   standard deviation {deviation}   of {}", Counted(count, "value"))
     })
 }
 
+/// Formats a value of a counter, with the time unit if it is a rate.
+fn format_value(counter: &CounterSnapshot, value: f64) -> String {
+    let per = if is_rate(counter) { time_unit(counter).1 } else { "" };
+    format!("{}{per}", quantity(value, &counter.unit))
+}
+
 /// Formats the change of a counter according to its kind.
 fn changed(counter: &CounterSnapshot, change: f64) -> String {
-    match (counter.kind, counter.scaled_rate) {
-        (CounterKind::Histogram, _) => format!("n={}", plain(change)),
-        (CounterKind::Gauge, _) => format!("{}{}", if change > 0.0 { "+" } else { "" }, quantity(change, &counter.unit)),
-        (_, Some((value, 60.0))) => format!("{}/min", quantity(value, &counter.unit)),
-        _ => format!("{}/s", quantity(change, &counter.unit)),
+    match counter.kind {
+        CounterKind::Histogram => format!("n={}", plain(change)),
+        CounterKind::Counter | CounterKind::UpDownCounter if !is_rate(counter) => {
+            format!("{}{}", quantity(change, &counter.unit), time_unit(counter).1)
+        }
+        _ => format!("{}{}", if change > 0.0 { "+" } else { "" }, format_value(counter, change)),
     }
 }
 
@@ -301,8 +336,9 @@ impl State {
 
 /// Formats a counter and its value as plain text.
 fn to_text(counter: &CounterSnapshot) -> String {
-    let CounterSnapshot { group, name, tags, unit, value, .. } = counter;
+    let CounterSnapshot { group, name, tags, unit, .. } = counter;
     let tags = if tags.is_empty() { String::new() } else { format!("[{tags}]") };
-    let value = value.map(|value| format!(" = {} {unit}", Number(value))).unwrap_or_default();
+    let per = if is_rate(counter) { time_unit(counter).1 } else { "" };
+    let value = current(counter).map(|value| format!(" = {} {unit}{per}", Number(value))).unwrap_or_default();
     format!("{group}/{name}{tags}{value}").trim_end().to_owned()
 }

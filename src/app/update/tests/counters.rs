@@ -44,8 +44,8 @@ fn counters_are_grouped_by_provider_filtered_and_sorted() {
     let runtime = |app: &TestApp| lines(app)[5..].to_vec();
     assert_eq!(runtime(&app)[0], "alloc-rate");
     app.press(">");
-    // By the total since the start of the session.
-    assert_eq!(runtime(&app)[..3], ["alloc-rate", "exception-count", "gc-heap-size"]);
+    // By the rate of what only publishes increases.
+    assert_eq!(runtime(&app)[..4], ["alloc-rate", "gc-heap-size", "cpu-usage", "exception-count"]);
     app.press(">");
     assert_eq!(lines(&app)[1], "checkout.durationpay=card", "what changes most comes first");
     app.press(">");
@@ -115,6 +115,38 @@ fn first_interval_of_a_session_is_not_a_rate() {
         let [Head::Figures(figures)] = &view.head[..] else { panic!("no figures") };
         assert_eq!(figures.iter().map(|figure| format!("{} {}", figure.label, figure.value)).collect::<Vec<_>>(), expected);
     }
+}
+
+/// Returns the cells of a counter of the runtime: value and change.
+fn cells(app: &TestApp, name: &str) -> [String; 2] {
+    let view = app.state.view_of(Tab::Counters).unwrap();
+    let row = (0..view.list.len()).find(|row| view.list.cell(*row, 0).into_text().contains(name)).unwrap();
+    [1, 3].map(|column| view.list.cell(row, column).into_text().to_string())
+}
+
+/// The sum since the session started says little.
+#[test]
+fn value_of_a_counter_that_only_publishes_increases_is_its_rate() {
+    let mut app = watched("");
+    let show = |app: &mut TestApp, history: &[f64], scale| {
+        let mut counters = (*metered()).clone();
+        let thrown = counters.counters.iter_mut().find(|counter| counter.name == "exception-count").unwrap();
+        let last = *history.last().unwrap();
+        (thrown.value, thrown.rate, thrown.scaled_rate) = (Some(1e6), Some(last), Some((last * scale, scale)));
+        thrown.history = (1..).zip(history).map(|(second, rate)| (second * 1_000_000_000, *rate)).collect();
+        app.publish(&[Arc::new(counters)]);
+        cells(app, "exception-count")
+    };
+    assert_eq!(show(&mut app, &[9000.0, 5.0, 3.0], 1.0), ["3/s", "-2/s"]);
+    // Unknown in the first interval, which may contain everything since the start of the process.
+    assert_eq!(show(&mut app, &[9000.0], 1.0), ["", ""]);
+    assert_eq!(show(&mut app, &[9000.0, 5.0], 1.0), ["5/s", ""]);
+    assert_eq!(show(&mut app, &[9000.0, 0.5, 0.75], 60.0), ["45/min", "+15/min"]);
+    app.press("/exception⏎↓y⏎");
+    let effects = app.take_effects();
+    let Some(Effect::Copy { text, .. }) = effects.last() else { panic!("{effects:?}") };
+    assert_eq!(text, "System.Runtime/exception-count = 45 /min");
+    assert!(screen(&app.state).contains("1.0M since the session started"), "{}", screen(&app.state));
 }
 
 #[test]
