@@ -2,7 +2,7 @@
 
 use super::cell::SortKey;
 use super::overview::{histogram, rates};
-use super::quantity::{SECONDS, bytes, duration, is_bytes, plain, quantity};
+use super::quantity::{SECONDS, bytes, duration, is_bytes, plain, quantity, rate};
 use super::{Cell, Chart, Descriptor, Fit, Graph, Line, Role, Rows, Shows, Side, Table, View};
 use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, CountersSnapshot, Field, HistogramReading, Spread, without_duplicates};
 use crate::app::action::Run::{Do, Emit};
@@ -266,8 +266,12 @@ fn spread(counter: &CounterSnapshot) -> String {
 
 /// Formats a value of a counter, with the time unit if it is a rate.
 fn format_value(counter: &CounterSnapshot, value: f64) -> String {
-    let per = if is_rate(counter) { time_unit(counter).1 } else { "" };
-    format!("{}{per}", quantity(value, &counter.unit))
+    match counter.unit.as_str() {
+        unit if !is_rate(counter) => quantity(value, unit),
+        unit if is_bytes(unit) || unit == SECONDS => format!("{}{}", quantity(value, unit), time_unit(counter).1),
+        // The measured length of an interval is not exact enough for many digits.
+        _ => rate(value).replace("/s", time_unit(counter).1),
+    }
 }
 
 /// Formats the change of a counter according to its kind.

@@ -45,7 +45,7 @@ pub(super) fn nanoseconds(value: f64) -> String {
 
 /// Formats events per second.
 pub(super) fn rate(value: f64) -> String {
-    CountRate(value).to_string()
+    format!("{}{}", sign(value), CountRate(value.abs()))
 }
 
 fn sign(value: f64) -> &'static str {
