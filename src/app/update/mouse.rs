@@ -62,17 +62,15 @@ fn click(state: &mut State, x: u16, y: u16) -> Vec<Effect> {
         let hit = state.hints(layout.screen.width).into_iter().find(|hint| (hint.x..hint.x + hint.width).contains(&at));
         return hit.map(|hint| keys::perform(state, hint.action, None)).unwrap_or_default();
     }
-    if let Some(form) = state.form()
-        && state.line.is_none()
-    {
+    // As Enter does: what is typed is kept as the filter.
+    state.line = None;
+    if let Some(form) = state.form() {
         return match form.place(&layout).field(x, y) {
             Some(field) => click_field(state, field),
             None => Vec::new(),
         };
     }
-    if state.line.is_none()
-        && let Some(again) = state.click_pick(x, y)
-    {
+    if let Some(again) = state.click_pick(x, y) {
         // A second click on the selected row acts like Enter or Space.
         let action = if state.context() == Context::PickMany { Action::Toggle } else { Action::Accept };
         return if again { keys::perform(state, action, None) } else { Vec::new() };

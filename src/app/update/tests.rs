@@ -14,6 +14,7 @@ mod keys;
 mod leaving;
 mod listing;
 mod mouse;
+mod pointer;
 mod processes;
 mod programs;
 mod random;
