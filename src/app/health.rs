@@ -261,7 +261,7 @@ fn throttling_excess(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
 fn cpu_wait_excess(cpu: &CpuUse, thresholds: &Thresholds) -> Option<f64> {
     let is_throttled = cpu.constraints.limit.is_some_and(|limit| limit.throttled_share() >= MIN_THROTTLED_SHARE);
     let excess = wait_excess(cpu, thresholds)?;
-    let is_machine = cpu.others() > cpu.cores() && cpu.waiting()? >= MIN_CPU_WAITERS;
+    let is_machine = cpu.competes_with_others() && cpu.waiting()? >= MIN_CPU_WAITERS;
     (!is_throttled && is_machine).then_some(excess)
 }
 

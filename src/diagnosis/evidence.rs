@@ -114,7 +114,7 @@ impl Evidence<'_> {
             return Ok((Some(share), severity, format!("{text}: {what}.")));
         }
         // Having more threads than CPUs is not a problem of the machine: look at what they run.
-        let is_machine = cpu.others() > Some(cores) && waiting >= MIN_CPU_WAITERS;
+        let is_machine = cpu.competes_with_others() && waiting >= MIN_CPU_WAITERS;
         let severity = if is_machine { severity } else { severity.min(MAX_HARMLESS_SEVERITY) };
         let others = cpu.others().map(|others| format!(", all others {others:.1}")).unwrap_or_default();
         let uses = format!("the process uses {cores:.1} CPUs{others}");

@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use super::Number;
 
+/// CPUs in use on average from which threads of different processes may wait for one another.
+const MIN_BUSY_CPUS: f64 = 0.75;
+
 /// CPU use of the threads of a process over some time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CpuUse {
@@ -96,6 +99,13 @@ impl CpuUse {
     /// Returns the average number of CPUs used by all other processes; `None` if unknown.
     pub fn others(&self) -> Option<f64> {
         Some((self.per_time(self.constraints.machine?) - self.cores()?).max(0.0))
+    }
+
+    /// Returns whether other processes use more CPU time than this one, and so much that one CPU at least is often busy: a thread that wakes up on an
+    /// idle CPU waits a moment as well, which adds up if its runs are as short.
+    pub fn competes_with_others(&self) -> bool {
+        let compared = self.cores().zip(self.others());
+        compared.is_some_and(|(own, others)| others > own && own + others >= MIN_BUSY_CPUS)
     }
 
     fn per_time(&self, time: Duration) -> f64 {

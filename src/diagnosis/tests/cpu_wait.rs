@@ -49,6 +49,9 @@ fn threads_waiting_for_a_cpu_are_distinguished_from_other_waits() {
     // It could use more CPUs than available, all the time or in bursts, and nothing else uses them.
     let own = cpu_wait(36_000, 100_000, 39_000);
     assert!(!own.is_problem() && own.text.ends_with("; the process uses 1.8 CPUs, all others 0.1."), "{own:?}");
+    // No CPU is busy for long.
+    let idle_machine = cpu_wait(2_000, 10_000, 12_000);
+    assert!(!idle_machine.is_problem() && idle_machine.text.ends_with("; the process uses 0.1 CPUs, all others 0.5."), "{idle_machine:?}");
     // It runs briefly, and waits about as long for each run.
     let short_runs = cpu_wait(1_740, 3_400, 8_000);
     assert!(!short_runs.is_problem() && short_runs.share < Some(0.18), "{short_runs:?}");

@@ -167,6 +167,7 @@ fn cpu_throttling_and_cpu_wait_are_issues() {
     assert_eq!(found(9000, Some(27_000), 9_900, 0, 0), [], "it wants more CPUs than there are, and nothing else does");
     assert_eq!(found(50, Some(300), 10_000, 0, 0), [], "it is rarely ready to run");
     assert_eq!(found(450, Some(850), 2_000, 0, 0), [], "it runs for moments, and the machine is idle");
+    assert_eq!(found(450, Some(5000), 2_500, 0, 0), [], "many short runs, and no CPU is busy for long");
     assert_eq!(found(20, None, 900, 50, 49), [], "it hardly runs, and whether it waits is not known");
     let constraints = CpuConstraints { machine: Some(Duration::from_secs(2)), ..CpuConstraints::default() };
     let [half, second] = [500, 1000].map(Duration::from_millis);
