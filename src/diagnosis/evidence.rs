@@ -79,7 +79,7 @@ impl Evidence<'_> {
     fn cpu(&self) -> Result<Found, String> {
         let cores = match (&self.analysis.cpu, self.threads) {
             (Some(cpu), []) => cpu.profile.count(SampleFilter::BUSY).samples().running_ns as f64 / self.duration(),
-            _ => self.cpu_use().cores().ok_or("CPU time is only available for processes recorded on this machine")?,
+            _ => self.cpu_use().cores().ok_or("without kernel samples, CPU time is only measured live, for processes of this machine")?,
         };
         let counts = self.analysis.profile(false).count(SampleFilter::BUSY);
         let own = Culprit::of(&counts, |samples| samples.running_ns);
@@ -101,7 +101,7 @@ impl Evidence<'_> {
             .cores()
             .zip(cpu.waiting())
             .zip(cpu.wait_share())
-            .ok_or("CPU wait time is only available for processes recorded on this machine")?;
+            .ok_or("CPU wait time is only measured live, for processes of this machine")?;
         if cores + waiting < MIN_BUSY_CORES {
             let text = format!("Threads are rarely runnable, and then wait for a CPU {} of the time.", Percent(share));
             return Ok((Some(share), 0.0, text));
