@@ -50,9 +50,9 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     if !rows.is_empty() {
         let methods = Tab::Methods.key(look.state.row_kind());
         let key = look.state.key(Action::Threads);
-        // Kernel samples include CPU times.
-        let is_unknown = look.analysis.cpu_time(true).is_none() && rows.iter().all(|row| row.usage.is_none());
-        let unknown = if is_unknown { ".  no thread states or CPU times recorded" } else { "" };
+        // The kernel's samples include CPU times, even if the runtime's are shown here.
+        let is_unknown = look.analysis.cpu.is_none() && rows.iter().all(|row| row.usage.is_none());
+        let unknown = if is_unknown { ".  No thread states or CPU times were recorded" } else { "" };
         head.push(Head::text(format!("{}{unknown}.  {methods} and {key}: methods of one thread", times(look)), Role::Dim));
     }
     let live = look.state.details.threads.rows().filter(|_| rows.is_empty() && !look.has_ended());
@@ -280,25 +280,26 @@ fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a, ThreadRow<
 mod tests {
     use super::*;
     use crate::app::test_app::{TestApp, recording};
-    use crate::model::{Phase, Recording, ThreadUse};
+    use crate::model::{CpuTime, Phase, Recording, RecordingAnalysis, ThreadUse};
 
     #[test]
     fn thread_states_and_cpu_times_are_shown_or_reported_missing() {
-        let shown = |threads: Vec<ThreadUse>| {
+        let shown = |threads: Vec<ThreadUse>, cpu| {
             let mut app = TestApp::populated(120, 40);
             app.press("t");
-            let analysis = Some(crate::ui::tests::analysis::scripted());
+            let analysis = Some(RecordingAnalysis { cpu, ..(*crate::ui::tests::analysis::scripted()).clone() }.into());
             app.report(Recording { analysis, threads: threads.into(), ..recording(1, 5, Phase::Recording) });
             app.press("⏎6");
             let view = app.state.view_of(Tab::Threads).unwrap();
             let texts = view.head.iter().filter_map(|head| if let Head::Text(pieces) = head { Some(pieces[0].0.clone()) } else { None });
-            let is_stated = texts.collect::<Vec<_>>().iter().any(|text| text.contains("no thread states or CPU times recorded"));
+            let is_stated = texts.collect::<Vec<_>>().iter().any(|text| text.contains("No thread states or CPU times were recorded"));
             let titles: Vec<_> = view.list.columns().iter().map(|column| column.title).collect();
             (is_stated, ["STATE", "CPU"].map(|title| titles.contains(&title)))
         };
         let thread = ThreadUse { thread: 11, name: "a".into(), cpu: Duration::from_secs(1), runnable: None, state: 'S' };
-        assert_eq!(shown(vec![thread]), (false, [true; 2]));
-        assert_eq!(shown(Vec::new()), (true, [false; 2]));
+        assert_eq!(shown(vec![thread], None), (false, [true; 2]));
+        assert_eq!(shown(Vec::new(), None), (true, [false; 2]));
+        assert!(!shown(Vec::new(), Some(CpuTime::default())).0, "the kernel's samples contain them");
     }
 
     #[test]
