@@ -266,7 +266,10 @@ impl Live {
         let is_within = self.is_within(at);
         if is_within {
             self.throughput.event(event);
-            self.rates.event(at);
+            // The rundown is not part of the recorded activity, which would look small beside it.
+            if !kind.is_rundown {
+                self.rates.event(at);
+            }
             self.newest = self.newest.max(at);
         }
         is_within

@@ -283,6 +283,9 @@ fn counted_events_determine_the_end_of_a_recording() {
     let mut counted = CountOnly::default();
     script.play_to(&mut counted);
     assert_eq!((counted.0.end(), counted.0.newest()), (2000 * MS, 9000 * MS));
+    let snapshot = counted.0.snapshot(9000 * MS);
+    let over_time: f64 = snapshot.rates.events.whole().1.iter().sum();
+    assert_eq!((snapshot.totals.events, over_time), (3, 1.0), "the rundown is not part of the recorded activity");
 }
 
 /// The runtime announces the stop of each session to all of them.
