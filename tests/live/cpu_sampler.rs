@@ -1,7 +1,7 @@
 //! CPU samples taken by the kernel.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dn_top::model::CpuThread;
 use dn_top::net::Directory;
@@ -77,13 +77,17 @@ fn samples_match_cpu_time_of_each_thread() {
         program.spend(300);
         let client = client(&program).await;
         let Some(mut sampler) = sampler(&client) else { return };
+        let started = Instant::now();
         let seen = sample(&mut sampler, &mut program, "spend 1500");
+        let wall = started.elapsed().as_secs_f64() * 1e3;
         let threads = sampler.threads();
         let main = threads.iter().find(|thread| thread.thread == u64::from(program.pid())).unwrap();
         let (shown, truth) = (sampled_ms(&sampler, seen.get(&main.thread)), main.cpu.as_secs_f64() * 1e3);
         eprintln!("{runtime}: main thread {shown:.0} ms of {truth:.0} ms, {} threads, kernel {}", threads.len(), sampler.includes_kernel());
+        // Samples of a processor that several threads share are drawn at random: four standard deviations of their number, of 1 ms each.
+        let chance = 4.0 * (truth * (1.0 - truth / wall).max(0.0)).sqrt();
         // While a virtual machine is descheduled, its kernel counts CPU time but takes no samples.
-        let is_near = shown > truth * 0.95 && shown < truth * 1.02;
+        let is_near = shown > truth * 0.95 - chance && shown < truth * 1.02 + chance;
         assert!(truth > 50.0 && is_near, "{runtime}: {shown} ms sampled, {truth} ms by the kernel");
         let main = &seen[&main.thread];
         assert!(main.frames as u64 > main.samples * 5, "{runtime}: chains go up to main: {main:?}");
@@ -123,8 +127,9 @@ fn threads_started_while_sampling_are_sampled() {
             let shown: f64 = new.iter().map(|thread| sampled_ms(&sampler, seen.get(&thread.thread))).sum();
             eprintln!("{runtime}: {} new threads, {shown:.0} ms of {truth:.0} ms", new.len());
             assert!(shown < truth * 1.1, "{runtime}: {shown} ms sampled, {truth} ms by the kernel");
-            // Threads of the runtime may be very short-lived.
-            assert_eq!(SampleLoss { short_threads: 0, ..sampler.loss() }, SampleLoss::default(), "{runtime}");
+            // Threads of the runtime may be very short-lived. The stack of a wait is not recorded if a thread was busy for a second before it, and
+            // blocked only briefly.
+            assert_eq!(SampleLoss { short_threads: 0, lost_waits: 0, ..sampler.loss() }, SampleLoss::default(), "{runtime}");
             shown > truth * 0.9
         });
         assert!(exact, "{runtime}: more than a tenth of the time has no samples");
