@@ -18,9 +18,9 @@ use crate::net::perf::{
 };
 
 /// Interval between reads of the ring buffers, which have room for many times that.
-const COLLECT_INTERVAL: Duration = Duration::from_millis(10);
+const COLLECT_INTERVAL: Duration = Duration::from_millis(20);
 /// Minimum and maximum interval between reads of the thread times, in milliseconds.
-const THREADS_INTERVAL_MS: (usize, usize) = (50, 500);
+const THREADS_INTERVAL_MS: (usize, usize) = (100, 500);
 /// How long samples count as recent, in nanoseconds.
 const RECENT_NS: i64 = 2_000_000_000;
 /// Maximum number of addresses of a file that get names.
