@@ -323,7 +323,7 @@ fn perfview_agrees_on_samples_in_recordings() {
         let samples = report["samples"].as_u64().unwrap();
         assert!(samples > 50 && kept >= samples, "{runtime}: {kept} in the file, {samples} in the report");
         assert_eq!((&theirs["samples"], &report["source"]), (&json!(samples), &json!("cpu")), "{runtime}");
-        assert_same_methods(&theirs, &report, runtime, without_parameters);
+        assert_same_methods(&theirs, &report, runtime, without_types);
         // The runtime's events are included as well, each once.
         let counted = Invocation::new(["stats", path, "--json"]).run().json();
         let of_runtime = |row: &&Value| !["Universal.", "DnTop."].iter().any(|own| row["provider"].as_str().unwrap().starts_with(own));
@@ -351,10 +351,25 @@ fn assert_same_methods(theirs: &Value, report: &Value, runtime: &Runtime, named:
     }
 }
 
-/// Drops the parameter types, which the runtime and dn-top write differently.
-fn without_parameters(sums: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
-    sums.into_iter().fold(BTreeMap::new(), |mut sums, (name, count)| {
-        *sums.entry(name.split_once('(').map_or(name.as_str(), |(name, _)| name).to_owned()).or_default() += count;
-        sums
-    })
+/// Drops the parameter types and type arguments, which the runtime and dn-top write differently.
+fn without_types(sums: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let mut merged = BTreeMap::new();
+    for (name, count) in sums {
+        let name = name.split_once('(').map_or(name.as_str(), |(name, _)| name);
+        // MemberInfoCache`1[System.__Canon].AddMethod and MemberInfoCache<__Canon>.AddMethod
+        let mut depth = 0;
+        let mut untyped: String = name
+            .chars()
+            .filter(|char| {
+                depth += i32::from(matches!(char, '<' | '[')) - i32::from(matches!(char, '>' | ']'));
+                depth == 0 && !matches!(char, '>' | ']')
+            })
+            .collect();
+        if let Some(arity) = untyped.find('`') {
+            let digits = untyped[arity + 1..].bytes().take_while(u8::is_ascii_digit).count();
+            untyped.replace_range(arity..=arity + digits, "");
+        }
+        *merged.entry(untyped).or_default() += count;
+    }
+    merged
 }

@@ -1,9 +1,11 @@
-//! Sizes of the ring buffers of the threads: the kernel locks them in memory, and limits the locked memory of each user.
+//! Sizes of the ring buffers: the kernel locks them in memory, and limits the locked memory of each user.
 
 use procfs::page_size;
 
 /// Largest buffer of a thread, in bytes. Samples of 40 frames fill it in 0.3 s at 999 Hz.
 const MAX_BUFFER_BYTES: u64 = 128 << 10;
+/// Largest buffer of a processor, in bytes. Samples of the maximum depth fill it in 1 s, and those of all programs are in it.
+const MAX_PROCESSOR_BYTES: u64 = 1 << 20;
 /// Smallest buffer that holds several samples of maximum length, in bytes.
 const MIN_BUFFER_BYTES: u64 = 8 << 10;
 /// Maximum bytes of the buffers of all threads at the start, whatever the limits are; those of later threads add less than twice as much.
@@ -23,10 +25,20 @@ pub(super) fn is_ample(lockable: u64) -> bool {
 
 /// Returns the size of each thread's ring buffer, given how much may be locked. Half is reserved for threads created later.
 pub(super) fn bytes_for_each(lockable: u64, threads: usize) -> usize {
+    share(lockable / 2, threads, MAX_BUFFER_BYTES)
+}
+
+/// Returns the size of each processor's ring buffer: all together take half of what is not for the first threads.
+pub(super) fn bytes_for_each_processor(lockable: u64, processors: usize) -> usize {
+    share(lockable / 4, processors, MAX_PROCESSOR_BYTES)
+}
+
+/// Returns the size of each of so many buffers, at most `most`, a power of two.
+fn share(bytes: u64, buffers: usize, most: u64) -> usize {
     // Each buffer also has a page of control data.
-    let share = (lockable / 2 / (threads as u64).max(1)).saturating_sub(page_size());
+    let share = (bytes / (buffers as u64).max(1)).saturating_sub(page_size());
     let power = 1 << share.max(1).ilog2();
-    power.clamp(MIN_BUFFER_BYTES, MAX_BUFFER_BYTES) as usize
+    power.clamp(MIN_BUFFER_BYTES, most) as usize
 }
 
 #[cfg(test)]
@@ -42,6 +54,8 @@ mod tests {
             assert!(bytes.is_power_of_two() && (bytes + page_size()) * threads as u64 <= lockable, "{threads}: {bytes}");
         }
         assert_eq!((bytes_for_each(lockable, 0), bytes_for_each(lockable, 5000)), (128 << 10, 8 << 10));
+        let all = [1, 2, 32].map(|processors| bytes_for_each_processor(lockable, processors) * processors);
+        assert_eq!(all, [1 << 20, 2 << 20, 32 * (64 << 10)]);
         // Half of the memory is for threads that are created later.
         let [all, half] = [lockable, lockable / 2].map(|bytes| (bytes_for_each(bytes, 40) as u64 + page_size()) * 40);
         assert!(all <= lockable / 2 && half <= lockable / 4, "{all} {half}");

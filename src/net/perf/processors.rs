@@ -10,7 +10,7 @@ use perf_event::events::Software;
 use perf_event::{Builder, Clock, ReadFormat, SampleFlag, Sampler};
 use rustix::io::Errno;
 
-use super::buffer::bytes_for_each;
+use super::buffer::bytes_for_each_processor;
 use super::thread::{count_loss, running};
 use super::{CpuSample, Frequency, SampleLoss};
 
@@ -42,7 +42,7 @@ impl ProcessorSamples {
                 Err(error) => return Err(error),
             }
         }
-        let bytes = bytes_for_each(lockable, counters.len());
+        let bytes = bytes_for_each_processor(lockable, counters.len());
         let mut samplers = counters.into_iter().map(|counter| counter.sampled(bytes)).collect::<Result<Vec<_>, _>>()?;
         samplers.iter_mut().try_for_each(|sampler| sampler.enable())?;
         Ok(Self { samplers })
