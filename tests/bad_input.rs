@@ -370,6 +370,8 @@ fn errors_are_consistent_across_commands() {
         (&["trace", "1", "--profile", "what"], "there is no profile 'what': expected one of slow, dotnet-common, "),
         (&["stack", "symbolicate", "a.txt"], "stack symbolicate: this command is not supported: "),
         (&["heap", "no.gcdump", "--times", "2"], "--when, --wait and --times are for a process; this is a file"),
+        (&["heap", "no.gcdump", "--yes"], "--timeout and --yes are for the heap walk of a process; this is a file"),
+        (&["heap", "no.gcdump", "--timeout", "5s"], "--timeout and --yes are for the heap walk of a process; this is a file"),
         (&["heap", "no.gcdump", "--wait"], "--when, --wait and --times are for a process; this is a file"),
         (&["slow", "no.nettrace", "--duration", "5s"], "--duration is the time to record a process, and no.nettrace is a file; --range"),
         (&["gc", "no.nettrace", "--duration", "5s"], "--duration is the time to record a process, and no.nettrace is a file; --range"),

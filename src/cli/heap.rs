@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use super::awaited::port_path;
 use super::exit::{Exit, Failure};
@@ -18,6 +19,9 @@ use crate::net::client::Client;
 use crate::net::interrupts::Interrupts;
 use crate::session::{HeapError, HeapFile, HeapFileError, HeapWalk, OutputError, Unfinished, default_file, read_heap, walk_heap};
 use crate::sorting::CompactSort;
+
+/// Default time without data after which a heap walk ends.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What is shown of a heap.
 struct Shown<'a> {
@@ -102,7 +106,7 @@ async fn walk(
         }
         is_wanted
     };
-    let walking = walk_heap(client, process.runtime.as_ref(), with_graph, arguments.timeout, progress);
+    let walking = walk_heap(client, process.runtime.as_ref(), with_graph, arguments.timeout.unwrap_or(TIMEOUT), progress);
     tokio::pin!(walking);
     let walk = tokio::select! {
         walk = &mut walking => walk,
@@ -129,6 +133,9 @@ async fn walk(
 fn show(path: &Path, arguments: &args::Heap) -> Result<Exit, Failure> {
     if arguments.gcdump || arguments.graph_file.is_some() {
         return Err(Failure::usage("--output and --gcdump write the heap of a process; FILE is already a heap file"));
+    }
+    if arguments.timeout.is_some() || arguments.yes {
+        return Err(Failure::usage("--timeout and --yes are for the heap walk of a process; this is a file"));
     }
     let dump = read(path)?;
     let retention = if arguments.retained || arguments.paths.is_some() { dump.retention() } else { None };

@@ -73,9 +73,9 @@ pub(in crate::cli) struct Heap {
     /// Also write the object graph to NAME_PID_yyyymmdd_hhmmss.gcdump
     #[arg(long, conflicts_with = "graph_file")]
     pub(in crate::cli) gcdump: bool,
-    /// Give up when no data arrives for this time
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_time)]
-    pub(in crate::cli) timeout: Duration,
+    /// Give up when no data arrives from a process for this time [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(in crate::cli) timeout: Option<Duration>,
     /// Do not ask before the full GC
     #[arg(long)]
     pub(in crate::cli) yes: bool,
