@@ -71,9 +71,13 @@ fn click(state: &mut State, x: u16, y: u16) -> Vec<Effect> {
         };
     }
     if let Some(again) = state.click_pick(x, y) {
-        // A second click on the selected row acts like Enter or Space.
-        let action = if state.context() == Context::PickMany { Action::Toggle } else { Action::Accept };
-        return if again { keys::perform(state, action, None) } else { Vec::new() };
+        let is_second = state.is_second_click(x, y);
+        // As in the panes, a double click acts like Enter; a click on the selected check box, like Space.
+        let (is_chosen, action) = match state.context() {
+            Context::PickMany => (again, Action::Toggle),
+            _ => (is_second, Action::Accept),
+        };
+        return if is_chosen { keys::perform(state, action, None) } else { Vec::new() };
     }
     if !state.context().is_pane() {
         return Vec::new();

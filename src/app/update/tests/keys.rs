@@ -339,7 +339,7 @@ fn overlay_lists_are_filtered_paged_and_clicked() {
     let page = usize::from(app.state.pick_list().unwrap().rows().height);
     app.send(Msg::Key(KeyCode::PageDown.into()));
     assert_eq!(app.state.pick_list().unwrap().cursor.at, page - 1);
-    // A click selects, a second one accepts.
+    // A click selects, another one toggles.
     let rows = app.state.pick_list().unwrap().rows();
     let before = names(&app);
     app.click(rows.x + 3, rows.y + 4);

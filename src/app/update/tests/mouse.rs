@@ -96,6 +96,18 @@ fn a_double_click_opens_and_two_slow_clicks_do_not() {
     assert!(!app.state.views.events.single);
     app.click(rows.x, rows.y);
     assert!(app.state.views.events.single);
+    // The same in a list over the panes, whose first row is selected when it opens.
+    for (keys, list) in [("a", Context::Pick), (":", Context::Palette)] {
+        let mut app = TestApp::populated(120, 40);
+        app.press(keys);
+        let rows = app.state.pick_list().unwrap().rows();
+        app.click(rows.x, rows.y);
+        app.wait(DOUBLE_CLICK_MS + 1);
+        app.click(rows.x, rows.y);
+        assert_eq!(app.state.context(), list);
+        app.click(rows.x, rows.y);
+        assert_ne!(app.state.context(), list);
+    }
     // A double click starts no recording.
     let mut app = TestApp::populated(120, 40);
     app.press("⏎5");
