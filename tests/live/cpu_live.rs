@@ -90,20 +90,27 @@ fn live_view_shows_current_hot_methods() {
         let place = folder();
         let file = place.path().join("a.nettrace");
         let running = Invocation::new(["cpu", &pid, "--live", "--json", "-n", "5", "-o", file.to_str().unwrap()]).start();
-        let shown = poll(TIMEOUT * 2, || (running.stdout().lines().count() >= 4).then_some(()));
-        assert!(shown.is_some(), "{runtime}: {} {}", running.stdout(), running.stderr());
+        let show = |count| {
+            let is_shown = poll(TIMEOUT * 2, || (running.stdout().lines().count() >= count).then_some(())).is_some();
+            assert!(is_shown, "{runtime}: {} {}", running.stdout(), running.stderr());
+        };
+        show(1);
+        let before = program.cpu_time();
+        show(4);
+        // On a busy machine it gets only a part of a core.
+        let used_ms = (program.cpu_time() - before).as_secs_f64() * 1e3;
         let output = running.interrupt();
         let mut documents: Vec<Value> = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let summary = documents.pop().unwrap();
         assert_eq!((&summary["type"], &summary["schema"]), (&json!("summary"), &json!(1)), "{runtime}: {summary}");
-        assert!(total(&summary, "Known.Burn(int)") > 500.0 && summary["complete"] == true && file.exists(), "{runtime}: {summary}");
+        assert!(total(&summary, "Known.Burn(int)") > used_ms * 0.7 && summary["complete"] == true && file.exists(), "{runtime}: {summary}");
         let mut before = 0.0;
         for moment in &documents {
             assert_eq!((&moment["type"], &moment["schema"]), (&json!("interval"), &json!(1)), "{runtime}: {moment}");
             let hottest = &moment["methods"][0];
             assert_eq!((&hottest["name"], &hottest["kind"]), (&json!("Known.Burn(int)"), &json!("managed")), "{runtime}: {moment}");
             let (now, rate) = (number(&hottest["now_percent"]), number(&hottest["now_ms_per_s"]));
-            assert!((now * 10.0 - rate).abs() < 0.01 && now > 5.0 && now < 110.0, "{runtime}: {moment}");
+            assert!((now * 10.0 - rate).abs() < 0.01 && now > 0.0 && now < 110.0, "{runtime}: {moment}");
             assert!(now <= number(&hottest["now_total_percent"]) && now <= number(&moment["now_percent"]) + 0.01, "{runtime}: {moment}");
             let methods = moment["methods"].as_array().unwrap();
             let of_caller = methods.iter().find(|method| method["name"] == "Known.Main()");
