@@ -56,6 +56,13 @@ pub struct ThreadRow<'a> {
     pub(super) top: Option<TopFrame<'a>>,
 }
 
+impl ThreadRow<'_> {
+    /// Returns the identity of the row.
+    pub(super) fn id(&self) -> String {
+        format!("{:?}", self.thread)
+    }
+}
+
 impl Sampling {
     /// The columns that a filter searches.
     pub const COLUMNS: [&str; 2] = ["METHOD", "MODULE"];
@@ -188,7 +195,7 @@ impl State {
         // The runtime samples all threads, the kernel only running ones.
         let counts = analysis.profile(true).count(SampleFilter::ALL);
         let mut threads = counts.threads();
-        let cpu = analysis.cpu_time(true).map_or(&[][..], |cpu| &cpu.threads);
+        let cpu = analysis.cpu.as_ref().map_or(&[][..], |cpu| &cpu.threads);
         let sampled: BTreeSet<_> = threads.iter().map(|thread| thread.thread.thread).collect();
         let idle = cpu.iter().filter(|thread| !sampled.contains(&thread.thread));
         threads.extend(idle.map(|thread| ThreadSamples { thread: ThreadId::of(thread.thread), samples: SampleCount::default() }));
@@ -217,8 +224,8 @@ impl State {
         match self.views.sampling.shape {
             Shape::Flame => self.zoom_in(),
             Shape::Threads => {
-                let at = self.view_cursor(Tab::Methods).at;
-                let chosen = self.thread_rows().get(at).and_then(|row| row.thread);
+                let id = self.view_of(Tab::Methods).map(|view| view.list.id(view.cursor.at)).unwrap_or_default();
+                let chosen = self.thread_rows().into_iter().find(|row| row.id() == id).and_then(|row| row.thread);
                 let recording = self.shown_recording().map(|tracked| tracked.value.id);
                 self.views.sampling.thread = recording.zip(chosen);
                 self.toggle_threads();

@@ -199,6 +199,15 @@ impl<'a, T: Clone + 'a> Table<'a, T> {
         self.in_order(state, tab)
     }
 
+    /// The same for rows of which the first stands for all others, and stays the first.
+    pub(super) fn sorted_below_first(mut self, state: &State, tab: Tab) -> TabList<'a, T> {
+        let others = self.rows.split_off(self.len().min(1));
+        let first = std::mem::replace(&mut self.rows, others);
+        self.sort(state.views.of(tab).sort);
+        self.rows.splice(..0, first);
+        self.in_order(state, tab)
+    }
+
     /// Finds the selected row among rows that are already in order.
     pub(super) fn in_order(self, state: &State, tab: Tab) -> TabList<'a, T> {
         let cursor = state.views.selected(tab, self.len(), |row| self.id(row));

@@ -126,7 +126,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
             (list, cursor, frame, frame.map(named))
         }
         Shape::Threads => {
-            let TabList { list, cursor, selected } = threads(look, look.state.thread_rows()).in_order(look.state, Tab::Methods);
+            let TabList { list, cursor, selected } = threads(look, look.state.thread_rows()).sorted_below_first(look.state, Tab::Methods);
             (list, cursor, None, selected.and_then(|row| Some(("thread", row.thread?.to_string()))))
         }
     };

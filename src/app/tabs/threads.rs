@@ -81,10 +81,11 @@ pub(super) fn times(look: Look<'_>) -> String {
         return "on-CPU and off-CPU time".to_owned();
     }
     let profile = look.analysis.profile(true);
-    match profile.has_cpu_times {
+    let sampled = match profile.has_cpu_times {
         true => "RUNNING is from samples and CPU times".to_owned(),
         false => may_be_waiting(&profile.count(SampleFilter::ALL)),
-    }
+    };
+    if look.analysis.cpu.is_some() { format!("{sampled}; CPU is exact, from the kernel") } else { sampled }
 }
 
 /// Source of the running time of threads.
@@ -186,7 +187,7 @@ pub(super) fn threads<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a,
         _ => row.cpu.map_or(row.samples.all_ns(), |cpu| nanoseconds(cpu.cpu).0),
     };
     let shown = look.state.shown_thread();
-    Table::new(rows, |row: &ThreadRow<'_>| format!("{:?}", row.thread))
+    Table::new(rows, ThreadRow::id)
         .column("CPU", 7, Fit::Right, move |row| Cell::new(Nanoseconds(of(row)), Role::Strong))
         .column("THREAD", 8, Fit::Right, move |row| thread_number(row, shown))
         .column("NAME", 15, Fit::Left, thread_name)
@@ -255,8 +256,11 @@ fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a, ThreadRow<
     let width = rows.iter().filter_map(|row| row.thread).map(|thread| thread.to_string().len()).max().unwrap_or(0).clamp(8, 18) as u16;
     let running = if look.analysis.profile(true).has_cpu_times { ("RUNNING", 7) } else { ("RUN/WAIT", 8) };
     let time = |samples: u64, ns: u64, role: Role| Cell::known((samples > 0).then_some(Nanoseconds(ns)), role);
-    let (has_usage, is_live) = (rows.iter().any(|row| row.usage.is_some()), !look.has_ended());
-    Table::new(rows, |row: &ThreadRow<'_>| format!("{:?}", row.thread))
+    // The kernel's samples include exact times. Those of a process are also read while it is recorded.
+    let cpu_of = |row: &ThreadRow<'_>| row.cpu.map(|cpu| cpu.cpu).or(row.usage.map(|usage| usage.cpu));
+    let has_cpu = rows.iter().any(|row| cpu_of(row).is_some());
+    let has_states = rows.iter().any(|row| row.usage.is_some()) && !look.has_ended();
+    Table::new(rows, ThreadRow::id)
         .column(running.0, running.1, Fit::Right, move |row| time(row.samples.running, row.samples.running_ns, Role::Strong))
         .column("WAITING", 7, Fit::Right, move |row| time(row.samples.waiting, row.samples.waiting_ns, Role::Text))
         .column("THREAD", width, Fit::Right, move |row| thread_number(row, shown))
@@ -264,8 +268,8 @@ fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a, ThreadRow<
         .shrinking_to(10)
         .growing_to(32)
         .column("TOP FRAME", 0, Fit::Name, top_frame_of)
-        .column_if(has_usage, "CPU", 7, Fit::Right, |row| Cell::known(row.usage.map(|usage| nanoseconds(usage.cpu)), Role::Bytes))
-        .column_if(has_usage && is_live, "STATE", 9, Fit::Left, |row| row.usage.map_or(Cell::EMPTY, state_of))
+        .column_if(has_cpu, "CPU", 7, Fit::Right, move |row| Cell::known(cpu_of(row).map(nanoseconds), Role::Bytes))
+        .column_if(has_states, "STATE", 9, Fit::Left, |row| row.usage.map_or(Cell::EMPTY, state_of))
         .column("SAMPLED", 9, Fit::Right, move |row| sample_age(row.top, look.has_ended()))
         .column("", 12, Fit::Left, move |row| match row.thread {
             Some(_) => {

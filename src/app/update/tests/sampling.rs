@@ -8,7 +8,7 @@ use crate::app::test_app::{TestApp, recording};
 use crate::app::top_frames::TopFrame;
 use crate::app::type_tree::TypeTree;
 use crate::app::{Effect, Msg, Shape, Tab};
-use crate::model::{CpuTime, Phase, Recording, RecordingAnalysis, ThreadUse};
+use crate::model::{CpuThread, CpuTime, Phase, Recording, RecordingAnalysis, ThreadUse};
 use crate::ui::tests::analysis::scripted;
 
 fn sampled(keys: &str) -> TestApp {
@@ -40,6 +40,51 @@ fn methods_show_cpu_time_if_the_kernel_samples_it() {
     app.report(Recording { analysis: Some(idle), ..recording(1, 42, Phase::Recording) });
     app.press("w");
     assert_eq!((app.state.methods().len(), app.state.thread_rows().len()), (0, threads));
+}
+
+#[test]
+fn threads_of_methods_are_sorted_below_the_row_for_all() {
+    let mut app = sampled("7s");
+    let listed = |app: &TestApp| {
+        let view = app.state.view_of(Tab::Methods).unwrap();
+        (0..view.list.len()).map(|row| view.list.id(row)).collect::<Vec<_>>()
+    };
+    let expected = |threads: &[ThreadId]| -> Vec<_> {
+        [None].into_iter().chain(threads.iter().copied().map(Some)).map(|thread| format!("{thread:?}")).collect()
+    };
+    let by_thread = |app: &TestApp| app.state.sortable().iter().any(|column| column.title == "THREAD" && column.sorted.is_some());
+    let mut keys = 0;
+    while !by_thread(&app) {
+        app.press(">");
+        keys += 1;
+        assert!(keys < 10, "there is no such column to sort by");
+    }
+    let mut threads: Vec<_> = app.state.thread_rows().iter().filter_map(|row| row.thread).collect();
+    threads.sort_unstable();
+    assert!(threads.len() > 1);
+    let ascending = expected(&threads);
+    threads.reverse();
+    assert_eq!(listed(&app), expected(&threads));
+    app.press("r");
+    assert_eq!(listed(&app), ascending);
+    // Enter shows the thread of the selected row, wherever it is.
+    app.press("gg↓⏎");
+    assert_eq!(format!("{:?}", app.state.shown_thread()), ascending[1]);
+}
+
+/// The kernel's times are exact; those of samples are not.
+#[test]
+fn exact_times_of_threads_are_shown_beside_samples_of_the_runtime() {
+    let mut app = sampled("6");
+    let sampled = app.state.thread_rows().len();
+    let idle = CpuThread { thread: 4711, name: "native".into(), cpu: Duration::from_secs(3), ..CpuThread::default() };
+    let cpu = Some(CpuTime { threads: vec![idle], ..CpuTime::default() });
+    let analysis = Arc::new(RecordingAnalysis { cpu, ..scripted().as_ref().clone() });
+    app.report(Recording { analysis: Some(analysis), ..recording(1, 42, Phase::Recording) });
+    assert_eq!(app.state.thread_rows().len(), sampled + 1);
+    let screen = crate::ui::tests::screen(&app.state);
+    let line = screen.lines().find(|line| line.contains("native")).unwrap_or_else(|| panic!("{screen}"));
+    assert!(line.contains("3.0 s") && screen.contains("CPU is exact, from the kernel"), "{screen}");
 }
 
 /// CPU time is compared with that of another recording, but not with the time of its threads.
