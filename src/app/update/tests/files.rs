@@ -34,6 +34,14 @@ fn files_are_read_at_startup() {
     assert_eq!(app.state.open_file().unwrap().condition().2, "unreadable");
 }
 
+#[test]
+fn recordings_of_one_process_can_be_told_apart_in_a_narrow_terminal() {
+    let files = ["033321", "034118"].map(|time| trace_file(&format!("/srv/traces/shop/OrderService_4242_20261129_{time}.nettrace")));
+    let app = TestApp::with(Options { files: files.to_vec(), ..options() }, 80, 24);
+    let screen = crate::ui::tests::screen(&app.state);
+    assert!(["_033321.nettrace", "_034118.nettrace"].iter().all(|end| screen.contains(end)), "{screen}");
+}
+
 /// The shown figures must be those of the shown range.
 #[test]
 fn range_that_cannot_be_read_is_not_shown() {
