@@ -256,11 +256,12 @@ fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a, ThreadRow<
     let width = rows.iter().filter_map(|row| row.thread).map(|thread| thread.to_string().len()).max().unwrap_or(0).clamp(8, 18) as u16;
     let running = if look.analysis.profile(true).has_cpu_times { ("RUNNING", 7) } else { ("RUN/WAIT", 8) };
     let time = |samples: u64, ns: u64, role: Role| Cell::known((samples > 0).then_some(Nanoseconds(ns)), role);
-    // The kernel's samples include exact times. Those of a process are also read while it is recorded.
-    let cpu_of = |row: &ThreadRow<'_>| row.cpu.map(|cpu| cpu.cpu).or(row.usage.map(|usage| usage.cpu));
-    let has_cpu = rows.iter().any(|row| cpu_of(row).is_some());
-    let has_states = rows.iter().any(|row| row.usage.is_some()) && !look.has_ended();
+    // By the kernel's exact times, if there are any, the rows are sorted.
+    let (is_exact, has_usage) = (rows.iter().any(|row| row.cpu.is_some()), rows.iter().any(|row| row.usage.is_some()));
+    let exact = |row: &ThreadRow<'_>| Cell::known(row.cpu.map(|cpu| nanoseconds(cpu.cpu)), Role::Strong);
+    let used = |row: &ThreadRow<'_>| Cell::known(row.usage.map(|usage| nanoseconds(usage.cpu)), Role::Bytes);
     Table::new(rows, ThreadRow::id)
+        .column_if(is_exact, "CPU", 7, Fit::Right, exact)
         .column(running.0, running.1, Fit::Right, move |row| time(row.samples.running, row.samples.running_ns, Role::Strong))
         .column("WAITING", 7, Fit::Right, move |row| time(row.samples.waiting, row.samples.waiting_ns, Role::Text))
         .column("THREAD", width, Fit::Right, move |row| thread_number(row, shown))
@@ -268,8 +269,8 @@ fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a, ThreadRow<
         .shrinking_to(10)
         .growing_to(32)
         .column("TOP FRAME", 0, Fit::Name, top_frame_of)
-        .column_if(has_cpu, "CPU", 7, Fit::Right, move |row| Cell::known(cpu_of(row).map(nanoseconds), Role::Bytes))
-        .column_if(has_states, "STATE", 9, Fit::Left, |row| row.usage.map_or(Cell::EMPTY, state_of))
+        .column_if(has_usage && !is_exact, "CPU", 7, Fit::Right, used)
+        .column_if(has_usage && !look.has_ended(), "STATE", 9, Fit::Left, |row| row.usage.map_or(Cell::EMPTY, state_of))
         .column("SAMPLED", 9, Fit::Right, move |row| sample_age(row.top, look.has_ended()))
         .column("", 12, Fit::Left, move |row| match row.thread {
             Some(_) => {
