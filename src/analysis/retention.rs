@@ -1,13 +1,17 @@
 //! What keeps the objects of a heap alive, and what they retain: paths from roots, and retained sizes by type.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
+
+use foldhash::HashMap;
 
 use super::dominators::{Dominators, Edges, NONE};
+use crate::sorting::CompactSort;
 
 /// Maximum number of paths per type.
 const PATHS: usize = 3;
-/// Number of objects per type, closest to the roots first, whose paths are compared to find different ones.
-const MAX_CANDIDATES: u32 = 64;
+/// Maximum number of kinds of paths that are distinguished; of the others, those to objects of one type are the same kind.
+const MAX_KINDS: usize = 1 << 20;
 /// Number of steps kept at each end of a path; consecutive objects of one type are a single step.
 const STEPS: usize = 12;
 /// Maximum total length of all paths, in objects, before they are shortened.
@@ -44,17 +48,50 @@ pub struct RetainedType {
     /// Bytes that would be freed with these objects: their own size, and that of objects reachable only through a single one of them. Objects
     /// shared by several of them are not included, so this is a lower bound.
     pub bytes: u64,
-    /// The shortest distinct paths from roots to objects of the type, shortest first.
+    /// The paths from roots by which most bytes of the type are reached, the largest first.
     pub paths: Vec<RootPath>,
 }
 
-/// A path from a root to an object.
+/// The paths to objects of a type that lead from roots of the same name through the same types. Each object counts for one, which is among its
+/// shortest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RootPath {
     /// Kind of the root, or name of the static variable. Not sanitized.
     pub root: String,
-    /// Steps from the root to the object.
+    /// Steps of the shortest of them, from the root to the object.
     pub steps: Vec<PathStep>,
+    /// Number of objects of the type at their ends.
+    pub objects: u64,
+    /// Bytes of these objects.
+    pub bytes: u64,
+}
+
+/// A kind of paths, and the objects at their ends.
+struct PathKind {
+    /// Type of the objects.
+    of: u32,
+    /// The object of the shortest path.
+    nearest: u32,
+    objects: u64,
+    bytes: u64,
+}
+
+/// The kinds of paths, each found by the one before its last type, or its root.
+#[derive(Default)]
+struct PathKinds {
+    all: Vec<PathKind>,
+    found: HashMap<(Before, u32), u32>,
+}
+
+/// What precedes the last type of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Before {
+    /// Index of the root name.
+    Root(u32),
+    /// Index of a kind.
+    Path(u32),
+    /// Not distinguished.
+    Any,
 }
 
 /// A step of a root path.
@@ -150,42 +187,48 @@ impl ObjectGraph {
         of_type
     }
 
-    /// Returns the shortest paths by type.
+    /// Returns the paths by type by which most of its bytes are reached.
     fn paths(&self, types: usize) -> Vec<Vec<RootPath>> {
-        let mut paths = vec![Vec::new(); types];
-        let mut tried = vec![0; types];
-        let mut left = MAX_PATH_OBJECTS;
         // The preceding object on the path; for the first object, the root index plus the number of objects.
         let mut before = vec![NONE; self.objects.len()];
-        let mut queue: Vec<u32> = Vec::new();
-        for ((object, _), root) in self.roots.iter().zip(self.objects.len() as u32..NONE) {
+        // Objects with the kinds of their paths, the closest to the roots first.
+        let mut queue: Vec<(u32, u32)> = Vec::new();
+        let mut kinds = PathKinds::default();
+        let names: HashMap<&str, u32> = self.root_names.iter().map(AsRef::as_ref).zip(0..).collect();
+        for ((object, name), root) in self.roots.iter().zip(self.objects.len() as u32..NONE) {
             if before[*object as usize] == NONE {
                 before[*object as usize] = root;
-                queue.push(*object);
+                let name = names[self.root_names[*name as usize].as_ref()];
+                queue.push((*object, kinds.add(Before::Root(name), *object, self.objects[*object as usize])));
             }
         }
         let mut at = 0;
-        while let Some(object) = queue.get(at).copied() {
+        while let Some((object, kind)) = queue.get(at).copied() {
             at += 1;
-            let kind = self.objects[object as usize].1 as usize;
-            if kind < types && paths[kind].len() < PATHS && tried[kind] < MAX_CANDIDATES && left > 0 {
-                tried[kind] += 1;
-                let path = self.path(object, &before, &mut left);
-                if !paths[kind].contains(&path) {
-                    paths[kind].push(path);
-                }
-            }
             for target in self.edges.of(object) {
                 if let Some(before) = before.get_mut(*target as usize).filter(|before| **before == NONE) {
                     *before = object;
-                    queue.push(*target);
+                    queue.push((*target, kinds.add(Before::Path(kind), *target, self.objects[*target as usize])));
                 }
+            }
+        }
+        drop(queue);
+        let mut kinds: Vec<_> = kinds.all.into_iter().filter(|kind| (kind.of as usize) < types).collect();
+        // The sort is stable: of equal ones, the shorter path is first.
+        kinds.compact_sort_by_key(|kind| Reverse(kind.bytes));
+        let mut paths = vec![Vec::new(); types];
+        let mut left = MAX_PATH_OBJECTS;
+        for kind in kinds {
+            if let Some(paths) = paths.get_mut(kind.of as usize).filter(|paths| paths.len() < PATHS && left > 0) {
+                let (root, steps) = self.path(kind.nearest, &before, &mut left);
+                paths.push(RootPath { root, steps, objects: kind.objects, bytes: kind.bytes });
             }
         }
         paths
     }
 
-    fn path(&self, object: u32, before: &[u32], left: &mut usize) -> RootPath {
+    /// Returns the root of the path to an object, and its steps.
+    fn path(&self, object: u32, before: &[u32], left: &mut usize) -> (String, Vec<PathStep>) {
         // From the object to the root: types, with the number of consecutive objects.
         let mut rows: Vec<(u32, u32)> = Vec::new();
         let mut at = object;
@@ -210,6 +253,27 @@ impl ObjectGraph {
             let omitted = PathStep::Omitted(between.iter().map(|(_, count)| count).sum());
             rows[..STEPS].iter().map(step).chain([omitted]).chain(rows[rows.len() - STEPS..].iter().map(step)).collect()
         };
-        RootPath { root: root.map(ToString::to_string).unwrap_or_default(), steps }
+        (root.map(ToString::to_string).unwrap_or_default(), steps)
+    }
+}
+
+impl PathKinds {
+    /// Adds a path to an object (its size and type), and returns its kind. A path to an object of the type before it is of the same kind.
+    fn add(&mut self, before: Before, object: u32, (size, of): (u32, u32)) -> u32 {
+        let same = match before {
+            Before::Path(kind) if self.all[kind as usize].of == of => Some(kind),
+            _ => self.found.get(&(before, of)).copied(),
+        };
+        let index = same.unwrap_or_else(|| {
+            let before = if self.all.len() < MAX_KINDS { before } else { Before::Any };
+            *self.found.entry((before, of)).or_insert_with(|| {
+                self.all.push(PathKind { of, nearest: object, objects: 0, bytes: 0 });
+                self.all.len() as u32 - 1
+            })
+        });
+        let kind = &mut self.all[index as usize];
+        kind.objects += 1;
+        kind.bytes += u64::from(size);
+        index
     }
 }

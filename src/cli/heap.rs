@@ -223,7 +223,11 @@ fn document(shown: &Shown<'_>, file: Option<&SafeText>) -> Value {
         PathStep::Objects { name, count } => json!({ "name": SafeText::new(name), "objects": count }),
         PathStep::Omitted(count) => json!({ "name": null, "objects": count }),
     };
-    let path = |path: &RootPath| json!({ "root": SafeText::new(&path.root), "steps": path.steps.iter().map(step).collect::<Value>() });
+    // The objects of the type at the ends of the paths that lead from such roots through the same types.
+    let path = |RootPath { root, steps, objects, bytes }: &RootPath| {
+        let steps: Value = steps.iter().map(step).collect();
+        json!({ "root": SafeText::new(root), "objects": objects, "bytes": bytes, "steps": steps })
+    };
     // The shortest different paths from roots to objects of a type.
     let paths_of = |(HeapType { name, module, .. }, of): &(&HeapType, &RetainedType)| {
         let paths: Value = of.paths.iter().map(path).collect();
@@ -279,8 +283,8 @@ fn write_text(out: &mut dyn Write, shown: &Shown<'_>) -> std::io::Result<()> {
     }
     for (HeapType { name, .. }, RetainedType { paths, .. }) in paths.iter().flatten() {
         writeln!(out, "\nPaths from roots to {}", type_title(&SafeText::new(name)))?;
-        for RootPath { root, steps } in paths {
-            writeln!(out, "  {}", SafeText::new(root))?;
+        for RootPath { root, steps, objects, bytes } in paths {
+            writeln!(out, "  {}: {} in {:#}", SafeText::new(root), Bytes(*bytes), Counted(*objects, "object"))?;
             for step in steps {
                 match step {
                     PathStep::Objects { name, count: 1 } => writeln!(out, "    -> {}", type_title(&SafeText::new(name)))?,

@@ -132,16 +132,23 @@ fn heap_command_shows_retained_sizes_and_paths() {
         let step = |name: &str| json!({"name": name, "objects": 1});
         assert_eq!(
             heap["paths"][0]["paths"][0],
-            json!({"root": "static variable held (Held[])", "steps": [step("Held[]"), step("Held"), step("Grain[]")]}),
+            json!({
+                "root": "static variable held (Held[])",
+                "objects": 1000,
+                "bytes": 124_000,
+                "steps": [step("Held[]"), step("Held"), step("Grain[]")],
+            }),
             "{runtime}"
         );
         let unreached = heap["unreached"].as_u64().unwrap();
         eprintln!("{runtime}: no root leads to {unreached} of {} objects", heap["objects"]);
         assert!(unreached * 10 < heap["objects"].as_u64().unwrap(), "{runtime}: {unreached}");
         let text = run(&["--retained", "--paths", "Held"]).stdout;
-        for words in
-            ["RETAINED", "148000        24000       1000  Held  [known]", "static variable held (Held[])\n    -> Held[]\n    -> Held\n"]
-        {
+        for words in [
+            "RETAINED",
+            "148000        24000       1000  Held  [known]",
+            "static variable held (Held[]): 24.0 kB in 1000 objects\n    -> Held[]\n    -> Held\n",
+        ] {
             assert!(text.contains(words), "{runtime}, {words}:\n{text}");
         }
         let none = run(&["--paths", "NoSuchType"]);

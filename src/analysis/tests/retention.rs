@@ -55,7 +55,7 @@ fn retained_size_per_type() {
 }
 
 #[test]
-fn shortest_distinct_paths_to_roots_are_shown() {
+fn distinct_paths_to_roots_are_shown() {
     let types = ["Cache", "Entry", "Text"];
     let objects: &[(u32, u32, &[u32])] =
         &[(1, 0, &[1, 2]), (10, 1, &[3]), (10, 1, &[3, 4]), (100, 2, &[]), (100, 2, &[]), (10, 1, &[6]), (10, 1, &[7]), (100, 2, &[])];
@@ -64,13 +64,35 @@ fn shortest_distinct_paths_to_roots_are_shown() {
     assert_eq!(describe_paths(found[0].as_ref().unwrap()), ["static App.cache: Cache"]);
     assert_eq!(
         describe_paths(found[1].as_ref().unwrap()),
-        ["local variable: Entry", "static App.cache: Cache > Entry", "local variable: Entry x2"]
+        ["local variable: Entry", "static App.cache: Cache > Entry"],
+        "consecutive objects of one type are one step, however many there are"
     );
     assert_eq!(
         describe_paths(found[2].as_ref().unwrap()),
         ["local variable: Text", "static App.cache: Cache > Entry > Text", "local variable: Entry x2 > Text"]
     );
     assert_eq!(graph.retention(1).unwrap().types.len(), 1, "only of what was asked for");
+}
+
+/// The runtime itself holds some arrays by static variables, which are closer to the roots than what an application keeps in a list.
+#[test]
+fn paths_to_most_bytes_are_first() {
+    let objects: &[(u32, u32, &[u32])] = &[
+        (1, 2, &[]),
+        (2, 2, &[]),
+        (3, 2, &[]),
+        (4, 2, &[]),
+        (10, 0, &[5]),
+        (10, 1, &[6, 7, 8]),
+        (100, 2, &[]),
+        (100, 2, &[]),
+        (100, 2, &[]),
+    ];
+    let roots: [(_, &[u32]); 5] = [("static A", &[0]), ("static B", &[1]), ("static C", &[2]), ("static D", &[3]), ("static Leaked", &[4])];
+    let found = all(&graph(&["List", "Bytes[]", "Bytes"], objects, &roots)).types;
+    let bytes = found[2].as_ref().unwrap();
+    assert_eq!(describe_paths(bytes), ["static Leaked: List > Bytes[] > Bytes", "static D: Bytes", "static C: Bytes"]);
+    assert_eq!(bytes.paths.iter().map(|path| (path.objects, path.bytes)).collect::<Vec<_>>(), [(3, 300), (1, 4), (1, 3)]);
 }
 
 /// A path of a million objects is a single step if they have the same type, and is truncated in the middle otherwise.

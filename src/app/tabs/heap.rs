@@ -267,7 +267,8 @@ fn side<'a>(state: &State, found: &WalkedHeap, (named, of): Row<'_>) -> Side<'a>
             let retained = format!("at least {} would be freed with its {}", Bytes(of.bytes), Counted(named.objects, "object"));
             text.push(vec![(retained, Role::Text)]);
             for path in &of.paths {
-                text.push(vec![dim("held by ".to_owned()), (path.root.clone(), Role::Accent)]);
+                let reached = format!("   {} in {}", Bytes(path.bytes), Counted(path.objects, "object"));
+                text.push(vec![dim("held by ".to_owned()), (path.root.clone(), Role::Accent), dim(reached)]);
                 text.extend(path.steps.iter().map(|step| match step {
                     PathStep::Objects { name, count: 1 } => vec![dim("  → ".to_owned()), (shown(name), Role::Text)],
                     PathStep::Objects { name, count } => {

@@ -122,9 +122,10 @@ pub(crate) fn walked_heap(walk: u64) -> Arc<WalkedHeap> {
     let step = |name: &str, count| PathStep::Objects { name: name.to_owned(), count };
     let cache = [step("Shop.Pricing.QuoteCache", 1), step(&types[2].name, 1), step(&types[0].name, 1)];
     let worker = [step("Shop.Pricing.Worker", 1), step("Shop.Pricing.Node", 640), PathStep::Omitted(3000), step(&types[0].name, 1)];
-    let path = |root: &str, steps: &[PathStep]| RootPath { root: root.to_owned(), steps: steps.to_vec() };
+    let path =
+        |root: &str, steps: &[PathStep], objects| RootPath { root: root.to_owned(), steps: steps.to_vec(), objects, bytes: 160 * objects };
     let of = |named: &HeapType, paths| Some(RetainedType { bytes: named.bytes * 3 / 2, paths });
-    let paths = vec![path("static variable s_shared", &cache), path("local variable", &worker)];
+    let paths = vec![path("static variable s_shared", &cache, 16_000 * walk), path("local variable", &worker, 4000 * walk)];
     let retained = vec![of(&types[0], paths), of(&types[1], Vec::new()), of(&types[2], Vec::new()), of(&types[3], Vec::new()), None];
     let heap =
         HeapSnapshot { objects, bytes, references: objects * 2, types, others: (2, 40, 1600), is_finished: true, problems: Vec::new() };

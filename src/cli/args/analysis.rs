@@ -64,7 +64,7 @@ pub(in crate::cli) struct Heap {
     /// Also show what would be freed with the objects of each type, at least, and sort by it
     #[arg(long)]
     pub(in crate::cli) retained: bool,
-    /// Also show what keeps objects of this type alive: the shortest paths from roots. Its full name, or the end of it
+    /// Also show what keeps objects of this type alive: the paths from roots to most of their bytes. Its full name, or the end of it
     #[arg(long, value_name = "TYPE")]
     pub(in crate::cli) paths: Option<String>,
     /// Also write the object graph to this file: a .gcdump, or a trace for ui.perfetto.dev if its name ends in .perfetto-trace or .pftrace; created with mode 0600, never overwritten
