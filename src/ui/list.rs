@@ -10,7 +10,7 @@ use crate::app::tabs::{Cell, Column, Fit, List, Role, Sign, joined};
 use crate::app::{Branch, Cursor, Direction, ScrollBar};
 
 use super::canvas::{Canvas, width};
-use super::names::{short_name, suffix_start};
+use super::names::{end_start, short_name, suffix_start};
 use super::theme::Theme;
 
 #[derive(Clone, Copy)]
@@ -116,6 +116,7 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
             match column.fit {
                 Fit::Name => name(canvas, x, y, room, &text, style, &marks),
                 Fit::Suffix => _ = suffix(canvas, x, y, room, &text, style, &marks),
+                Fit::Path => _ = without_start(canvas, x, y, room, (&text, end_start(&text, room)), style, &marks),
                 Fit::Left => _ = canvas.filtered(x, y, room, &text, style, &marks),
                 Fit::Parts => _ = canvas.filtered(x, y, room, first_parts(&text, room), style, &marks),
                 Fit::Right | Fit::Id => {

@@ -24,12 +24,20 @@ pub(super) fn suffix_start(name: &str, room: u16) -> usize {
     if (room / 2..=room).contains(&width(short)) {
         return name.len() - short.len();
     }
-    let mut left = room;
+    end_start(name, room + 1)
+}
+
+/// Returns where to cut off the start of a text that is too wide, with room for the ellipsis.
+pub(super) fn end_start(text: &str, room: u16) -> usize {
+    if width(text) <= room {
+        return 0;
+    }
+    let mut left = room.saturating_sub(1);
     let fits = |(at, c): (usize, char)| {
         left = left.checked_sub(width(c.encode_utf8(&mut [0; 4])))?;
         Some(at)
     };
-    name.char_indices().rev().map_while(fits).last().unwrap_or(name.len())
+    text.char_indices().rev().map_while(fits).last().unwrap_or(text.len())
 }
 
 /// Suffixes that compilers add to the names of function clones: `.cold`, `.isra.0`.

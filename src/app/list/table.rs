@@ -66,8 +66,7 @@ impl List for ProcessTable<'_> {
                 Part::Fact(Column::State) if is_narrow(slot) => ("ST", Fit::Left),
                 Part::Fact(Column::Pid) => (Column::Pid.title(), Fit::Id),
                 Part::Fact(Column::Name) if !self.state.shows_files() => (Column::Name.title(), Fit::Suffix),
-                // Recordings of one process differ at the end of the path.
-                Part::Fact(Column::Command) if self.state.shows_files() => (Column::Command.title_for_files(), Fit::Suffix),
+                Part::Fact(Column::Command) if self.state.shows_files() => (Column::Command.title_for_files(), Fit::Path),
                 Part::Fact(column) => {
                     let title = if self.state.shows_files() { column.title_for_files() } else { column.title_within(slot.width) };
                     (title, if column.is_right_aligned() { Fit::Right } else { Fit::Left })

@@ -21,6 +21,8 @@ pub enum Fit {
     Name,
     /// Left-aligned names of programs, without their start if they have dots: those of the programs of a company begin with the same word.
     Suffix,
+    /// Left-aligned paths, without their start: files of one program differ at the end of their names.
+    Path,
     /// Left-aligned comma-separated parts, the most important first, shortened by dropping the last ones.
     Parts,
 }
