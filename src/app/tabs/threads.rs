@@ -80,12 +80,14 @@ pub(super) fn times(look: Look<'_>) -> String {
     if look.analysis.cpu_time(true).is_some() {
         return "on-CPU and off-CPU time".to_owned();
     }
+    if look.analysis.cpu.as_ref().is_some_and(|cpu| !cpu.threads.is_empty()) {
+        return "CPU is exact, from the kernel; WAITING is from samples".to_owned();
+    }
     let profile = look.analysis.profile(true);
-    let sampled = match profile.has_cpu_times {
+    match profile.has_cpu_times {
         true => "RUNNING is from samples and CPU times".to_owned(),
         false => may_be_waiting(&profile.count(SampleFilter::ALL)),
-    };
-    if look.analysis.cpu.is_some() { format!("{sampled}; CPU is exact, from the kernel") } else { sampled }
+    }
 }
 
 /// Source of the running time of threads.
@@ -256,13 +258,17 @@ fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a, ThreadRow<
     let width = rows.iter().filter_map(|row| row.thread).map(|thread| thread.to_string().len()).max().unwrap_or(0).clamp(8, 18) as u16;
     let running = if look.analysis.profile(true).has_cpu_times { ("RUNNING", 7) } else { ("RUN/WAIT", 8) };
     let time = |samples: u64, ns: u64, role: Role| Cell::known((samples > 0).then_some(Nanoseconds(ns)), role);
-    // By the kernel's exact times, if there are any, the rows are sorted.
+    // The kernel's times, if there are any, replace those that are estimated from samples.
     let (is_exact, has_usage) = (rows.iter().any(|row| row.cpu.is_some()), rows.iter().any(|row| row.usage.is_some()));
-    let exact = |row: &ThreadRow<'_>| Cell::known(row.cpu.map(|cpu| nanoseconds(cpu.cpu)), Role::Strong);
+    let all: Duration = rows.iter().filter_map(|row| row.cpu).map(|cpu| cpu.cpu).sum();
+    let exact = move |row: &ThreadRow<'_>| {
+        let cpu = if row.thread.is_some() { row.cpu.map(|cpu| cpu.cpu) } else { Some(all) };
+        Cell::known(cpu.map(nanoseconds), Role::Strong)
+    };
     let used = |row: &ThreadRow<'_>| Cell::known(row.usage.map(|usage| nanoseconds(usage.cpu)), Role::Bytes);
     Table::new(rows, ThreadRow::id)
         .column_if(is_exact, "CPU", 7, Fit::Right, exact)
-        .column(running.0, running.1, Fit::Right, move |row| time(row.samples.running, row.samples.running_ns, Role::Strong))
+        .column_if(!is_exact, running.0, running.1, Fit::Right, move |row| time(row.samples.running, row.samples.running_ns, Role::Strong))
         .column("WAITING", 7, Fit::Right, move |row| time(row.samples.waiting, row.samples.waiting_ns, Role::Text))
         .column("THREAD", width, Fit::Right, move |row| thread_number(row, shown))
         .column("NAME", 15, Fit::Left, thread_name)

@@ -74,7 +74,7 @@ fn threads_of_methods_are_sorted_below_the_row_for_all() {
 
 /// The kernel's times are exact; those of samples are not.
 #[test]
-fn exact_times_of_threads_are_shown_beside_samples_of_the_runtime() {
+fn exact_times_of_threads_replace_those_from_samples_of_the_runtime() {
     let mut app = sampled("6");
     let sampled = app.state.thread_rows().len();
     let idle = CpuThread { thread: 4711, name: "native".into(), cpu: Duration::from_secs(3), ..CpuThread::default() };
@@ -84,7 +84,7 @@ fn exact_times_of_threads_are_shown_beside_samples_of_the_runtime() {
     assert_eq!(app.state.thread_rows().len(), sampled + 1);
     let screen = crate::ui::tests::screen(&app.state);
     let line = screen.lines().find(|line| line.contains("native")).unwrap_or_else(|| panic!("{screen}"));
-    assert!(line.contains("3.0 s") && screen.contains("CPU is exact, from the kernel"), "{screen}");
+    assert!(line.contains("3.0 s") && screen.contains("CPU is exact, from the kernel") && !screen.contains("RUNNING"), "{screen}");
 }
 
 /// CPU time is compared with that of another recording, but not with the time of its threads.
