@@ -7,7 +7,7 @@ use ratatui::style::Style;
 
 use crate::app::action::Action;
 use crate::app::layout::ListLayout;
-use crate::app::{Column, Focus, LinePurpose, State};
+use crate::app::{Column, Focus, LinePurpose, Row, State};
 use crate::model::Counted;
 
 use super::canvas::{Canvas, width, wrap};
@@ -32,11 +32,11 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) 
     };
     let inner = Rect { y: layout.head.y, height: layout.head.height + layout.rows.height, ..layout.lines() };
     list::draw(canvas, inner, &listing);
-    let reason = state.selected().and_then(|row| row.process.contact.reason());
-    if let Some(reason) = reason.filter(|_| !layout.columns.iter().any(|slot| slot.column == Column::Command)) {
-        // No column shows the reason.
+    let trouble = state.selected().and_then(Row::trouble);
+    if let Some(trouble) = trouble.filter(|_| !layout.columns.iter().any(|slot| slot.column == Column::Command)) {
+        // No column shows it.
         let (x, room) = (layout.frame.x + 2, layout.frame.width.saturating_sub(4));
-        canvas.pieces(x, layout.frame.bottom() - 1, room, &[(" ", theme.warn), (reason, theme.warn), (" ", theme.warn)]);
+        canvas.pieces(x, layout.frame.bottom() - 1, room, &[(" ", theme.warn), (&*trouble, theme.warn), (" ", theme.warn)]);
     }
     cursor
 }

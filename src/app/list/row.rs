@@ -1,5 +1,6 @@
 //! A row of the process table.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use super::{Column, Trend};
@@ -40,6 +41,14 @@ impl Row {
     /// Returns what has stopped the process.
     pub fn stopper(&self) -> Option<Stopper> {
         self.process.usage.stopper.filter(|_| self.exited_at.is_none())
+    }
+
+    /// Returns why the process cannot be attached to. A stopped one does not answer, which alone would be misleading.
+    pub fn trouble(&self) -> Option<Cow<'_, str>> {
+        match self.stopper() {
+            Some(stopper) => Some(format!("no thread runs: {} has stopped it", stopper.describe()).into()),
+            None => self.process.contact.reason().map(Cow::Borrowed),
+        }
     }
 
     /// Returns sentences about what has stopped the process, and what continues it.

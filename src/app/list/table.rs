@@ -149,11 +149,10 @@ impl ProcessTable<'_> {
                 Cell::Signed(signs, if is_narrow(slot) { "" } else { word }.into(), role)
             }
             Column::Container => Cell::new(process.container.as_deref().unwrap_or_default(), role),
-            Column::Command => match (row.stopper(), process.contact.reason()) {
-                (Some(stopper), _) => Cell::new(format!("no thread runs: {} has stopped it", stopper.describe()), Role::Warning),
-                // The reason must be visible here, not only in a log.
-                (None, Some(reason)) => Cell::new(reason, Role::Warning),
-                (None, None) => Cell::new(self.command(process), Role::Dim),
+            Column::Command => match row.trouble() {
+                // It must be visible here, not only in a log.
+                Some(trouble) => Cell::new(trouble, Role::Warning),
+                None => Cell::new(self.command(process), Role::Dim),
             },
         }
     }

@@ -393,7 +393,7 @@ fn copyable(state: &State) -> Vec<CopyItem> {
         }
         add("socket", process.socket.as_ref().map(|path| sanitize(&path.to_string_lossy())).unwrap_or_default());
         add("container", process.container.as_deref().unwrap_or_default().to_owned());
-        add("reason", process.contact.reason().unwrap_or_default().to_owned());
+        add("reason", row.trouble().unwrap_or_default().into_owned());
     }
     items
 }

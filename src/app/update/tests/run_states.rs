@@ -2,7 +2,7 @@
 
 use crate::app::test_app::{START_UNIX_MS, TestApp, process, published, recording, sample_processes};
 use crate::app::{Msg, Tab};
-use crate::model::{Phase, Process, Recording, RunState, Stopper};
+use crate::model::{Contact, Phase, Process, Recording, RunState, Stopper, Trouble};
 
 pub(super) fn notice(app: &TestApp) -> String {
     app.state.overview().unwrap().notice.map(|(text, _)| text).unwrap_or_default()
@@ -20,6 +20,21 @@ fn process_that_is_killed_while_stopped_is_no_longer_stopped() {
     assert!(app.state.selected().unwrap().stopper().is_some());
     app.send(Msg::Processes(sample_processes().into_iter().skip(1).map(stopped).collect()));
     assert_eq!((app.state.selected().unwrap().word(), app.state.selected().unwrap().stopper()), ("ended", None));
+}
+
+/// Its runtime does not answer, which is not the cause.
+#[test]
+fn a_narrow_table_names_what_has_stopped_a_process() {
+    let mut app = TestApp::populated(80, 24);
+    let key = app.state.list.selected().unwrap();
+    let mut processes = sample_processes();
+    for process in processes.iter_mut().filter(|process| process.key == key) {
+        process.usage.stopper = Some(Stopper::Signal);
+        process.contact = Contact::Trouble { kind: Trouble::Slow, reason: "no answer within 5 s".into() };
+    }
+    app.send(Msg::Processes(processes));
+    let screen = crate::ui::tests::screen(&app.state);
+    assert!(screen.contains("no thread runs: a signal has stopped it") && !screen.contains("no answer within 5 s"), "{screen}");
 }
 
 /// It would otherwise look like a healthy process that does nothing.
