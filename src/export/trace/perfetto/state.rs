@@ -23,6 +23,8 @@ const NATIVE_CODE: &str = "(native code)";
 pub(super) struct State {
     /// By kind.
     names: [HashMap<Box<str>, u64>; 3],
+    /// The latest name of each kind: successive events often have the same.
+    latest: [(String, u64); 3],
     /// Static names of dn-top, by kind: found by address, without comparing text.
     labels: [Vec<(&'static str, u64)>; 3],
     /// Total size of all names, in bytes.
@@ -80,19 +82,24 @@ impl State {
 
     /// Returns the id of a name. Only allocates for new names.
     pub(super) fn name(&mut self, kind: Kind, name: &str) -> u64 {
+        let (latest, id) = &mut self.latest[kind as usize];
+        if *id != 0 && latest == name {
+            return *id;
+        }
         let name = truncated(name);
         let names = &mut self.names[kind as usize];
-        if let Some(known) = names.get(name) {
-            return *known;
-        }
         let next = names.len() as u64 + 1;
-        names.insert(name.into(), next);
-        self.text_bytes += name.len();
-        Message::new(&mut self.pending).message(kind.field(), |entry| {
-            entry.uint(interned::IID, next);
-            entry.text(interned::STRING, name);
-        });
-        next
+        *id = names.get(name).copied().unwrap_or(next);
+        name.clone_into(latest);
+        if *id == next {
+            names.insert(name.into(), next);
+            self.text_bytes += name.len();
+            Message::new(&mut self.pending).message(kind.field(), |entry| {
+                entry.uint(interned::IID, next);
+                entry.text(interned::STRING, name);
+            });
+        }
+        *id
     }
 
     /// Returns the id of a static name of dn-top.
