@@ -18,6 +18,7 @@ mod output;
 mod overview;
 mod own_events;
 mod perfetto;
+mod plain;
 mod pprof;
 mod spans;
 mod speedscope;
