@@ -324,6 +324,12 @@ fn parse_time(text: &str) -> Result<Duration, String> {
     if time <= MAX_TIME { Ok(time) } else { Err("the longest time is 100 years".to_owned()) }
 }
 
+/// Parses how long to observe a process.
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let time = parse_time(text)?;
+    if time.is_zero() { Err("nothing can be observed in no time".to_owned()) } else { Ok(time) }
+}
+
 /// Parses a time since the start of a recording.
 fn parse_nanoseconds(text: &str) -> Result<i64, String> {
     parse_time(text).map(|time| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
@@ -369,6 +375,9 @@ mod tests {
             vec!["dn-top", "perfmap", "1", "maybe"],
             vec!["dn-top", "trace", "1", "--max-size", "big"],
             vec!["dn-top", "trace", "1", "--duration", "101 years"],
+            vec!["dn-top", "cpu", "1", "--duration", "0s"],
+            vec!["dn-top", "slow", "1", "--duration", "0"],
+            vec!["dn-top", "gc", "1", "--duration", "0"],
             vec!["dn-top", "counters", "1", "--interval", "18446744073709551615s"],
             vec!["dn-top", "run", "dotnet", "app.dll"],
             vec!["dn-top", "run", "--"],

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{Output, Selection, Target, When, parse_nanoseconds, parse_refresh, parse_time};
+use super::{Output, Selection, Target, When, parse_duration, parse_nanoseconds, parse_refresh, parse_time};
 use crate::model::{FileKind, Span};
 use crate::net::files;
 use crate::session::{is_heap_file, trace_file};
@@ -105,7 +105,7 @@ pub(in crate::cli) struct Analyze {
     #[arg(long, value_name = "FROM..TO", value_parser = parse_range)]
     pub(in crate::cli) range: Option<Span>,
     /// How long to record a process [default: 10s, or with --follow until Ctrl-C]
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(in crate::cli) duration: Option<Duration>,
     /// Number of rows
     #[arg(short = 'n', value_name = "N", default_value = "20")]
@@ -197,7 +197,7 @@ pub(in crate::cli) struct Slow {
     #[arg(long, value_name = "FROM..TO", value_parser = parse_range)]
     pub(in crate::cli) range: Option<Span>,
     /// How long to record a process [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(in crate::cli) duration: Option<Duration>,
     #[command(flatten)]
     pub(in crate::cli) when: When,

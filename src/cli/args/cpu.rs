@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{Output, Target, When, parse_time};
+use super::{Output, Target, When, parse_duration};
 use crate::net::perf::Frequency;
 
 #[derive(Debug, Args)]
@@ -13,7 +13,7 @@ pub(in crate::cli) struct Cpu {
     #[command(flatten)]
     pub(in crate::cli) target: Target,
     /// Sampling time, such as 30s [default: 5s; with --live until Ctrl-C]
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(in crate::cli) duration: Option<Duration>,
     /// Print the hottest methods every second, and the profile of the whole time at the end; with --json, one object per line
     #[arg(long)]
