@@ -7,6 +7,7 @@ mod dumps;
 mod events;
 mod exports;
 mod files;
+mod flame_graph;
 mod forms;
 mod health;
 mod heap;
