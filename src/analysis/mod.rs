@@ -82,8 +82,9 @@ pub use logs::{LEVELS, LogFilter, LogMessage, LogSnapshot};
 #[cfg(test)]
 pub(crate) use methods::COUNTED;
 pub use methods::{
-    CallNode, CallSite, Counts, CpuSamples, CpuStack, MethodCount, MethodTime, Methods, MethodsSnapshot, MissingFrames, Profile,
-    ProfileFrame, Rounds, SampleCount, SampleFilter, StackGroup, StuckThreads, ThreadCpu, ThreadSamples, TypeStacks, WaitReason, Waits,
+    CallNode, CallSite, Counts, CpuSamples, CpuStack, MethodCount, MethodTime, Methods, MethodsSnapshot, MissingFrames, OsrCallers,
+    OsrSite, Profile, ProfileFrame, Rounds, SampleCount, SampleFilter, StackGroup, StuckThreads, ThreadCpu, ThreadSamples, TypeStacks,
+    WaitReason, Waits,
 };
 pub use occurrences::{NewOccurrences, Occurrence, OccurrenceKind};
 pub use pending_async::PendingAsync;

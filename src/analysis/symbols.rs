@@ -3,9 +3,10 @@
 mod copy;
 mod native;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use crate::clr::payload::{MethodBody, MethodVerbose, ModuleLoad, Tier};
 use crate::clr::{EventKind, method_name, write_parameters};
@@ -32,6 +33,8 @@ pub struct Symbols {
     names: Names,
     /// By start address.
     bodies: BTreeMap<u64, Body>,
+    /// Start addresses of the bodies for on-stack replacement.
+    osr: BTreeSet<u64>,
     methods: Vec<Known>,
     /// The signature being parsed, and its parameters; reused buffers.
     signature: String,
@@ -141,12 +144,13 @@ impl Symbols {
         let Some(id) = self.method(method, Origin::Managed, |symbols| symbols.parameters_of(load.signature)) else { return };
         self.methods[id.0 as usize].tiers |= 1 << body.tier() as u16;
         self.clear(body.start, body.size);
-        self.insert(body.start, Body { size: body.size, method: id });
+        self.insert(body.start, Body { size: body.size, method: id }, body.tier() == Tier::Osr);
     }
 
     /// Removes all code ranges, and keeps the methods and functions with their IDs.
     pub fn forget_code(&mut self) {
         self.bodies.clear();
+        self.osr.clear();
     }
 
     fn parameters_of(&mut self, signature: Utf16<'_>) -> NameId {
@@ -172,9 +176,12 @@ impl Symbols {
         Some(next)
     }
 
-    fn insert(&mut self, start: u64, body: Body) {
+    fn insert(&mut self, start: u64, body: Body, is_osr: bool) {
         if self.bodies.len() < BODIES {
             self.bodies.insert(start, body);
+            if is_osr {
+                self.osr.insert(start);
+            }
         }
     }
 
@@ -197,6 +204,7 @@ impl Symbols {
             }
             let old = *old;
             self.bodies.remove(&old);
+            self.osr.remove(&old);
         }
     }
 
@@ -208,6 +216,17 @@ impl Symbols {
     /// Returns the start addresses of all code, in ascending order.
     pub fn starts(&self) -> impl Iterator<Item = u64> {
         self.bodies.keys().copied()
+    }
+
+    /// Returns the code for on-stack replacement and its methods, in ascending order.
+    pub(super) fn osr_code(&self) -> impl Iterator<Item = (Range<u64>, MethodId)> {
+        self.osr.iter().filter_map(|start| Some(range(start, self.bodies.get(start)?)))
+    }
+
+    /// Returns all other code of these methods, in ascending order.
+    pub(super) fn other_code(&self, methods: &HashSet<MethodId>) -> impl Iterator<Item = (Range<u64>, MethodId)> {
+        let bodies = self.bodies.iter().filter(|(start, body)| methods.contains(&body.method) && !self.osr.contains(start));
+        bodies.map(|(start, body)| range(start, body))
     }
 
     /// Returns the code range at an address: start address and size in bytes.
@@ -270,6 +289,10 @@ impl Symbols {
     }
 }
 
+fn range(start: &u64, body: &Body) -> (Range<u64>, MethodId) {
+    (*start..start.saturating_add(body.size.into()), body.method)
+}
+
 /// Returns the module name: the file name without extension.
 pub fn module_name(path: &str) -> &str {
     let file = path.rsplit(['/', '\\']).next().unwrap_or_default();
@@ -279,11 +302,11 @@ pub fn module_name(path: &str) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::analysis) mod tests {
     use super::*;
     use crate::wire::Put;
 
-    fn load(symbols: &mut Symbols, start: u64, size: u32, token: u32, name: &str, flags: u32) {
+    pub(in crate::analysis) fn load(symbols: &mut Symbols, start: u64, size: u32, token: u32, name: &str, flags: u32) {
         let mut text = Vec::new();
         text.put_utf16z(name);
         let name = Utf16::new(&text[..text.len() - 2]);

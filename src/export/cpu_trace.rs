@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::analysis::{CpuStack, MissingFrames};
+use crate::analysis::{CpuStack, MissingFrames, OsrCallers};
 use crate::clr::payload::SampleLosses;
 use crate::clr::{SAMPLE_LOSSES, THREAD_TIMES, UNIVERSAL_EVENTS, UNIVERSAL_SYSTEM};
 use crate::nettrace::{CollectorEncoder, Field, FieldType, Metadata, TraceHeader};
@@ -212,12 +212,14 @@ impl CpuTrace {
         self.pending.push(Pending { at, thread: thread.thread, stack: [kernel, user].concat(), missing, waited_ns });
     }
 
-    /// Writes all samples up to `until`, after which no older ones may follow, and returns the bytes to append to the file.
-    pub fn write_until(&mut self, until: i64) -> Vec<u8> {
+    /// Writes all samples up to `until`, after which no older ones may follow, with the callers known by now, and returns the bytes to append to
+    /// the file.
+    pub fn write_until(&mut self, until: i64, callers: &OsrCallers) -> Vec<u8> {
         self.pending.sort_by_key(|sample| sample.at);
         let whole = self.pending.partition_point(|sample| sample.at <= until);
-        for Pending { at, thread, stack, missing, waited_ns } in self.pending.drain(..whole) {
+        for Pending { at, thread, mut stack, missing, waited_ns } in self.pending.drain(..whole) {
             self.now = self.now.max(at);
+            callers.complete(&mut stack);
             let label = missing.map(|missing| (MissingFrames::LABEL, missing.label_value()));
             let kind = if waited_ns.is_some() { self.kinds.switch } else { self.kinds.sample };
             self.payload.clear();
@@ -295,7 +297,7 @@ mod tests {
         let mut trace = CpuTrace::new(&TraceHeader::default(), 42, "App");
         for at in [2000, 1000, 3000] {
             trace.sample(&CpuStack { thread: ThreadId::of(43), at, kernel: &[], user: &[7], missing: None });
-            trace.write_until(i64::MAX);
+            trace.write_until(i64::MAX, &OsrCallers::default());
             assert_eq!(trace.now, at.max(2000));
         }
     }
@@ -320,7 +322,7 @@ mod tests {
         let sample = |trace: &mut CpuTrace, thread, at, kernel: &[u64], user: &[u64]| trace.sample(&stack(thread, at, kernel, user));
         sample(&mut trace, 43, 3000, &[], &[310, 350, 150]);
         sample(&mut trace, 42, 2000, &[kernel + 5], &[330, 150]);
-        let mut bytes = trace.write_until(2500);
+        let mut bytes = trace.write_until(2500, &OsrCallers::default());
         assert_eq!((trace.pending.len(), trace.now), (1, 2000), "the other may be preceded by more");
         // Out of order, and in another part of the stream.
         for at in [9000, 5000] {
@@ -331,7 +333,7 @@ mod tests {
         // Ended at 9800, but began before the others.
         trace.wait(&stack(43, 9800, &[kernel + 5], &[310, 350, 150]), 1800);
         assert_eq!(trace.pending.last().map(|wait| wait.at), Some(8000));
-        bytes.extend(trace.write_until(i64::MAX));
+        bytes.extend(trace.write_until(i64::MAX, &OsrCallers::default()));
         trace.function(300, 20, &CpuTrace::method_name("App", "Work.Inner(int[])"));
         trace.function(340, 20, &CpuTrace::method_name("", "Outer()"));
         trace.function(320, 15, &CpuTrace::method_name("", "IL_STUB_PInvoke()"));

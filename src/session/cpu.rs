@@ -1,8 +1,10 @@
 //! CPU profile: kernel samples, with names from the runtime, the files mapped by the process, and the kernel.
 
+mod address_names;
 mod blocked;
 mod collector;
 mod file;
+mod osr;
 mod waits;
 
 use std::path::{Path, PathBuf};
@@ -25,7 +27,8 @@ use crate::net::client::Client;
 use crate::net::perf::{CpuSampler, Frequency, NativeCode, PerfCause, PerfError};
 use crate::nettrace::Sink;
 
-pub(super) use collector::{Collector, MethodNames};
+pub(super) use address_names::MethodNames;
+pub(super) use collector::Collector;
 use file::CpuFile;
 pub(super) use waits::known_wait;
 pub use waits::without_idle_waits;
@@ -33,8 +36,8 @@ pub use waits::without_idle_waits;
 /// Events that identify waits for locks and GCs: the keywords `GC` and `Contention` of the runtime's provider. They have a session of their
 /// own: that of the names is verbose and would include all GC details.
 const WAITS_KEYWORDS: u64 = 0x4001;
-/// Interval at which waits are collected.
-const WAITS_INTERVAL: Duration = Duration::from_millis(500);
+/// Interval at which waits and methods are passed on to the collector.
+const PASS_ON_INTERVAL: Duration = Duration::from_millis(200);
 /// Maximum size of a session's stream, after which it is stopped.
 const MAX_STREAM_BYTES: u64 = 1 << 30;
 
@@ -113,13 +116,12 @@ pub async fn profile_cpu(
         true => Some(listen(&client, NAME_KEYWORDS, 5, Rundown::AtLeast(NAME_KEYWORDS), Live::symbols_only()).await),
         false => None,
     };
-    let known = match (request.interval, &names) {
-        (_, Some(Err(_))) => MethodNames::Missing,
-        (_, None) => MethodNames::Complete,
-        (Some(_), Some(Ok(_))) if request.is_suspended => MethodNames::Complete,
-        (None, _) => MethodNames::Pending,
-        // This session sends the methods that are already compiled only at its end.
-        (Some(_), Some(Ok(names))) => {
+    let known = match &names {
+        Some(Err(_)) => MethodNames::Missing,
+        None => MethodNames::Complete,
+        Some(Ok(_)) if request.is_suspended => MethodNames::Complete,
+        // This session sends the methods that are already compiled only at its end, too late to find missing callers.
+        Some(Ok(names)) => {
             let compiled = tokio::select! {
                 compiled = request_names(client.clone()) => compiled.ok(),
                 () = stop() => {
@@ -144,14 +146,15 @@ pub async fn profile_cpu(
     };
     let CpuSampling { collector, task } = CpuSampling::of(client.sample_cpu(request.frequency)?, code, file);
     resume.await?;
+    let listener = names.as_ref().and_then(|names| names.as_ref().ok());
     let ended = tokio::select! {
         biased;
         () = std::future::ready(()), if is_stopped => false,
         () = stop() => false,
         () = client.process_exit() => true,
         () = tokio::time::sleep(request.duration.unwrap_or(Duration::MAX)) => false,
-        () = pass_on_waits(&collector, waits.as_ref()) => false,
-        () = show_each(request.interval, &collector, (names.as_ref().and_then(|names| names.as_ref().ok()), known), show) => false,
+        () = pass_on(&collector, waits.as_ref(), listener) => false,
+        () = show_each(request.interval, &collector, (listener, known), show) => false,
     };
     collector.stop();
     // The task does not panic; without its samples there is no profile.
@@ -218,12 +221,16 @@ async fn show_each(
     }
 }
 
-/// Passes new waits to the collector; never completes.
-async fn pass_on_waits(collector: &Collector, waits: Option<&Listener<RuntimeWaits>>) {
-    let Some(waits) = waits else { return std::future::pending().await };
+/// Passes new waits and new methods in on-stack replacement to the collector; never completes.
+async fn pass_on(collector: &Collector, waits: Option<&Listener<RuntimeWaits>>, names: Option<&Listener<Live>>) {
     loop {
-        tokio::time::sleep(WAITS_INTERVAL).await;
-        waits.with_sink(|waits| collector.add_runtime_waits(waits));
+        if let Some(names) = names {
+            names.with_sink(|live| collector.set_osr_code(live.symbols()));
+        }
+        tokio::time::sleep(PASS_ON_INTERVAL).await;
+        if let Some(waits) = waits {
+            waits.with_sink(|waits| collector.add_runtime_waits(waits));
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `dn-top cpu`: CPU time by method.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dn_top::analysis::SampleFilter;
 use dn_top::session::read_trace;
@@ -35,8 +35,12 @@ pub(crate) fn number(value: &Value) -> f64 {
 
 /// Returns the total time of a method, in milliseconds.
 pub(crate) fn total(profile: &Value, name: &str) -> f64 {
+    sum(profile, name, "total_ms")
+}
+
+fn sum(profile: &Value, name: &str, key: &str) -> f64 {
     let methods = profile["methods"].as_array().unwrap().iter();
-    methods.filter(|method| method["name"] == name).map(|method| number(&method["total_ms"])).sum()
+    methods.filter(|method| method["name"] == name).map(|method| number(&method[key])).sum()
 }
 
 /// CPU time for which 2 percentage points are four standard deviations of the largest share, if all samples are independent: 0.7 * 0.3 /
@@ -84,6 +88,34 @@ fn method_cpu_times_are_accurate() {
         eprintln!("{runtime}: {shares:.1?} % of {all:.0} ms; {spend:.0} ms in their caller");
         assert!(shares.iter().zip([70.0, 20.0, 10.0]).all(|(share, truth)| (share - truth).abs() < 2.0), "{runtime}: {shares:?}");
         assert!(spend >= all * 0.98 && spend < all * 1.15, "{runtime}: their caller has {spend} ms of {all} ms");
+        assert!(program.is_alive(), "{runtime}");
+    });
+}
+
+/// The runtime enters the optimized code of a running loop so that the return address into the caller is not on the chain of frame pointers.
+#[test]
+fn callers_are_complete_during_on_stack_replacement() {
+    runtimes::each_in_turn(runtimes::since(8, runtimes::with("known")), |runtime| {
+        // Methods never reach their final tier, in which there is no replacement any more.
+        let mut program = runtime.program("known").env("DOTNET_TC_CallCountThreshold", "10000000").start();
+        program.command("spend 600000");
+        // Methods are recognized by events, which arrive after some tenths of a second.
+        std::thread::sleep(Duration::from_secs(1));
+        let folder = folder();
+        let file = folder.path().join("a.nettrace");
+        let Some((profile, output)) = profile(&program, &["--duration", "2s", "-o", file.to_str().unwrap()]) else { return };
+        let recorded = Invocation::new(["report", file.to_str().unwrap(), "--json", "-n", "1000"]).run().json();
+        for (methods, key, unit) in [(&profile, "total_ms", 1.0), (&recorded, "total_ns", 1e-6)] {
+            let [callees, callers, outer] =
+                [["Known.Burn(int)"].as_slice(), &["Known.Seventy()", "Known.Twenty()", "Known.Ten()"], &["Known.Spend(int)"]]
+                    .map(|names| names.iter().map(|name| sum(methods, name, key) * unit).sum::<f64>());
+            // In some samples of a method's first and last instructions, the caller is missing.
+            assert!(
+                callees > 500.0 && callers > callees * 0.97 && callers < callees * 1.03 && outer > callees * 0.97,
+                "{runtime}: {outer} ms in Spend, {callers} ms in its callees, {callees} ms in theirs: {}",
+                output.stdout
+            );
+        }
         assert!(program.is_alive(), "{runtime}");
     });
 }

@@ -6,8 +6,9 @@ use crate::analysis::Symbols;
 use crate::nettrace::{Label, ThreadId};
 
 use super::Profile;
+use super::osr::OsrCallers;
 use super::samples::Samples;
-use super::tree::{DecodedFrame, Frame, StackTree};
+use super::tree::{Frame, StackTree};
 
 /// A sample of a thread's stack.
 #[derive(Debug, Clone, Copy)]
@@ -126,12 +127,10 @@ impl CpuSamples {
     }
 
     /// Resolves names permanently if they are final: other code may be loaded at the same address, and there are a few hundred functions but
-    /// many thousand addresses. From here on, all names must be from this symbol table or one derived from it.
-    pub fn name(&mut self, symbols: &Symbols) {
-        let moved = self.tree.rename(|frame| {
-            let DecodedFrame::Address(address) = frame.decode() else { return frame };
-            if symbols.find(address).is_some_and(|method| symbols.is_final(method)) { frame.resolved(symbols) } else { frame }
-        });
+    /// many thousand addresses. Also adds the callers of methods in on-stack replacement, as far as they are known. From here on, all names must be
+    /// from this symbol table or one derived from it.
+    pub fn name(&mut self, symbols: &Symbols, callers: &OsrCallers) {
+        let moved = self.tree.name(symbols, callers);
         let cells = self.samples.renumber_nodes(&moved);
         self.renumber(&cells);
     }
@@ -272,7 +271,7 @@ mod tests {
         let before = tree_rows(&cpu, &symbols);
         assert_eq!(cpu.addresses(), [10, 15, 20, 30, 100, 101, 102, 110, 200, 201, 202, 300, 400]);
         for _ in 0..2 {
-            cpu.name(&symbols);
+            cpu.name(&symbols, &OsrCallers::default());
             // A stub may still get a name, and so may an unresolved address.
             assert_eq!((tree_rows(&cpu, &symbols), cpu.addresses()), (before.clone(), vec![300, 400]));
         }
@@ -280,7 +279,7 @@ mod tests {
         add(&mut symbols, 200, "another", Origin::Managed);
         add(&mut symbols, 300, "named", Origin::Managed);
         cpu.add(&stack(9, &[210]));
-        cpu.name(&symbols);
+        cpu.name(&symbols, &OsrCallers::default());
         let names: Vec<_> = tree_rows(&cpu, &symbols).into_iter().map(|(depth, name, own, _)| (depth, name, own)).collect();
         let expected = [(0, "f200", 0), (1, "f100", 1000), (2, "f1", 2000), (0, "named", 0), (1, "f1", 1000), (0, "0x190", 0)];
         assert!(expected.iter().all(|(depth, name, own)| names.contains(&(*depth, (*name).to_owned(), *own))), "{names:?}");

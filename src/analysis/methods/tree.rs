@@ -58,6 +58,16 @@ impl Frame {
         }
     }
 
+    /// Returns the frame of a return address.
+    pub(super) fn within_call(return_address: u64) -> Self {
+        Self(return_address.wrapping_sub(1) & !Self::METHOD)
+    }
+
+    /// Returns the address, if it is one.
+    pub(super) fn address(self) -> Option<u64> {
+        if let DecodedFrame::Address(address) = self.decode() { Some(address) } else { None }
+    }
+
     /// Returns the frame as a method, if it is known by now.
     pub(super) fn resolved(self, symbols: &Symbols) -> Self {
         if self.0 & Self::METHOD != 0 { self } else { Self::of(self.0, symbols) }
@@ -84,8 +94,7 @@ impl StackTree {
 
     /// Returns the addresses of methods that are not known yet, sorted.
     pub(super) fn addresses(&self) -> Vec<u64> {
-        let address = |node: &Node| if let DecodedFrame::Address(address) = node.frame.decode() { Some(address) } else { None };
-        let mut addresses: Vec<_> = self.nodes.iter().skip(1).filter_map(address).collect();
+        let mut addresses: Vec<_> = self.nodes.iter().skip(1).filter_map(|node| node.frame.address()).collect();
         addresses.sort_unstable();
         addresses.dedup();
         addresses
@@ -116,7 +125,7 @@ impl StackTree {
         })
     }
 
-    fn child(&mut self, parent: u32, frame: Frame) -> u32 {
+    pub(super) fn child(&mut self, parent: u32, frame: Frame) -> u32 {
         let next = self.nodes.len() as u32;
         let child = *self.children.entry((parent, frame)).or_insert(next);
         if child == next {
@@ -161,14 +170,6 @@ impl StackTree {
         }
         *self = folded;
         moved.into_iter().map(|node| places[node as usize]).collect()
-    }
-
-    /// Renames frames and merges nodes that become equal. Returns the new node of every old one.
-    pub(super) fn rename(&mut self, name: impl Fn(Frame) -> Frame) -> Vec<u32> {
-        let mut renamed = Self::default();
-        let moved = self.move_to(&mut renamed, |node| name(node.frame));
-        *self = renamed;
-        moved
     }
 
     /// Adds every node to another tree under its new name, and returns its index there.

@@ -21,7 +21,7 @@ impl Symbols {
             let Some(id) = self.copy(other, body.method, &mut copy) else { return };
             let last = start.saturating_add(u64::from(body.size) - 1);
             if !self.covers(*start, last) {
-                self.insert(*start, Body { size: body.size, method: id });
+                self.insert(*start, Body { size: body.size, method: id }, other.osr.contains(start));
             }
         }
     }
@@ -45,7 +45,7 @@ impl Symbols {
         }
         let mut copy = |names: &mut Names, id| names.add_str(other.names.get(id));
         let Some(method) = self.copy(other, method, &mut copy) else { return false };
-        self.insert(start, Body { size, method });
+        self.insert(start, Body { size, method }, other.osr.contains(&start));
         true
     }
 }

@@ -1,6 +1,9 @@
 //! Sizes of the ring buffers: the kernel locks them in memory, and limits the locked memory of each user.
 
+use std::time::Duration;
+
 use procfs::page_size;
+use rustix::thread::{CapabilitySet, capabilities};
 
 /// Largest buffer of a thread, in bytes. Samples of 40 frames fill it in 0.3 s at 999 Hz.
 const MAX_BUFFER_BYTES: u64 = 128 << 10;
@@ -18,6 +21,11 @@ pub(super) fn lockable(mlock_kb: u64, processors: u64, locked_limit: Option<u64>
     locked_limit.map_or(MAX_TOTAL_BYTES, |more| limit.saturating_add(more)).min(MAX_TOTAL_BYTES)
 }
 
+/// Whether the limit of locked memory does not apply to us. It usually does apply to root in a container.
+pub(super) fn may_lock() -> bool {
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::IPC_LOCK))
+}
+
 /// Whether the limit is no restriction: more than this is never used.
 pub(super) fn is_ample(lockable: u64) -> bool {
     lockable >= MAX_TOTAL_BYTES
@@ -26,6 +34,11 @@ pub(super) fn is_ample(lockable: u64) -> bool {
 /// Returns the size of each thread's ring buffer, given how much may be locked. Half is reserved for threads created later.
 pub(super) fn bytes_for_each(lockable: u64, threads: usize) -> usize {
     share(lockable / 2, threads, MAX_BUFFER_BYTES)
+}
+
+/// Returns the time after which a buffer has to be read again: at 999 Hz, samples of 40 frames fill the smallest in 21 ms.
+pub(super) fn drain_interval(bytes: usize) -> Duration {
+    Duration::from_millis(if bytes as u64 <= MIN_BUFFER_BYTES { 10 } else { 20 })
 }
 
 /// Returns the size of each processor's ring buffer: all together take half of what is not for the first threads.
@@ -56,6 +69,8 @@ mod tests {
         assert_eq!((bytes_for_each(lockable, 0), bytes_for_each(lockable, 5000)), (128 << 10, 8 << 10));
         let all = [1, 2, 32].map(|processors| bytes_for_each_processor(lockable, processors) * processors);
         assert_eq!(all, [1 << 20, 2 << 20, 32 * (64 << 10)]);
+        let intervals = [1, 5000].map(|threads| drain_interval(bytes_for_each(lockable, threads)).as_millis());
+        assert_eq!(intervals, [20, 10], "the smallest buffers are read more often");
         // Half of the memory is for threads that are created later.
         let [all, half] = [lockable, lockable / 2].map(|bytes| (bytes_for_each(bytes, 40) as u64 + page_size()) * 40);
         assert!(all <= lockable / 2 && half <= lockable / 4, "{all} {half}");

@@ -101,10 +101,22 @@ impl NativeCode {
         }
     }
 
-    /// Returns the user frames of a sample: by frame pointers, or by unwinding its stack if that yields more frames.
+    /// Reads the mappings again if they lack the code at an address, and are not quite new.
+    pub fn find_new(&mut self, address: u64) {
+        if self.map.find(address).is_none() && self.read_at.elapsed() >= MIN_REFRESH_INTERVAL / 5 {
+            self.refresh();
+        }
+    }
+
+    /// Returns the kind of the code at an address; `None` if there is none.
+    pub fn kind_at(&self, address: u64) -> Option<CodeKind> {
+        self.map.find(address).map(kind)
+    }
+
+    /// Returns the user frames of a sample: by frame pointers, or for a wait by unwinding its stack if that yields more frames.
     pub fn chain_of<'a>(&'a mut self, sample: &CpuSample<'a>, unwinder: &'a mut Unwinder) -> CodeChain<'a> {
         let chain = self.chain(sample.user);
-        let Some(stack) = sample.stack.filter(|_| chain.broken) else { return chain };
+        let Some(stack) = sample.stack.filter(|_| chain.broken && sample.waited_ns.is_some()) else { return chain };
         let is_native = |mapping: &&CodeMapping| kind(mapping) == CodeKind::Image;
         let unwound = self.map.chain(unwinder.unwind(&stack, |address| self.map.find(address).filter(is_native)));
         if unwound.frames.len() > chain.frames.len() { unwound } else { chain }

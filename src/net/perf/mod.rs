@@ -18,6 +18,8 @@ mod function;
 mod kernel;
 #[cfg(target_os = "linux")]
 mod processors;
+#[cfg(target_os = "linux")]
+mod raw_stack;
 mod sample;
 #[cfg_attr(not(target_os = "linux"), path = "../portable/perf_sampler.rs")]
 mod sampler;
@@ -25,6 +27,7 @@ mod sampler;
 mod thread;
 #[cfg(target_os = "linux")]
 mod unwind;
+mod user_stack;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is sampled"))]
 mod wait;
 #[cfg(target_os = "linux")]
@@ -34,6 +37,7 @@ pub use code::{NativeCode, NativeFunctions, Unwinder};
 pub use error::{PerfCause, PerfError};
 pub use frequency::{Frequency, FrequencyError};
 pub use function::{CodeChain, CodeFunction, CodeKind};
-pub use sample::{BlockedTime, CpuSample, SampleLoss, UserStack};
+pub use sample::{BlockedTime, CpuSample, SampleLoss};
 pub use sampler::CpuSampler;
+pub use user_stack::UserStack;
 pub use wait::Wait;

@@ -5,14 +5,13 @@
 
 use std::io;
 
-use perf_event::data::Record;
 use perf_event::events::Software;
 use perf_event::{Builder, Clock, ReadFormat, SampleFlag, Sampler};
 use rustix::io::Errno;
 
 use super::buffer::bytes_for_each_processor;
-use super::thread::{count_loss, running};
-use super::{CpuSample, Frequency, SampleLoss};
+use super::thread::{RunningSample, count_loss};
+use super::{CpuSample, Frequency, SampleLoss, raw_stack};
 
 /// Maximum number of processors sampled. With more, other programs are interrupted for the sake of one that runs on a few of them.
 const MAX_PROCESSORS: usize = 32;
@@ -32,7 +31,7 @@ impl ProcessorSamples {
     pub(super) fn start(frequency: Frequency, lockable: u64) -> io::Result<Self> {
         let mut counters = Vec::new();
         for processor in 0.. {
-            match event(frequency).one_cpu(processor).build() {
+            match event(frequency, lockable).one_cpu(processor).build() {
                 Ok(_) if counters.len() == MAX_PROCESSORS => return Err(Errno::TOOBIG.into()),
                 Ok(counter) => counters.push(counter),
                 // This processor is offline.
@@ -61,12 +60,14 @@ impl ProcessorSamples {
         for sampler in &mut self.samplers {
             for _ in 0..MAX_RECORDS_PER_DRAIN {
                 let Some(record) = sampler.next_record() else { break };
-                match record.parse_record() {
-                    Ok(Record::Sample(sample)) if sample.pid() == Some(pid) => match sample.tid().and_then(&inner) {
-                        Some(thread) => each(&running(&sample, thread, depth)),
+                let parsed = record.parse_record();
+                match RunningSample::parsed(&parsed, &record) {
+                    Some(sample) if sample.pid == pid => match inner(sample.thread) {
+                        Some(thread) => each(&sample.cpu_sample(thread, depth)),
                         None => loss.lost += 1,
                     },
-                    record => count_loss(&record, loss),
+                    Some(_) => {}
+                    None => count_loss(&parsed, loss),
                 }
             }
         }
@@ -74,7 +75,7 @@ impl ProcessorSamples {
 }
 
 /// Prepares an event of a processor. The idle task is not sampled.
-fn event(frequency: Frequency) -> Builder<'static> {
+fn event(frequency: Frequency, lockable: u64) -> Builder<'static> {
     let mut builder = Builder::new(Software::CPU_CLOCK);
     builder
         .any_pid()
@@ -84,5 +85,6 @@ fn event(frequency: Frequency) -> Builder<'static> {
         .sample_period(frequency.period_ns())
         .read_format(ReadFormat::empty())
         .clockid(Clock::MONOTONIC);
+    raw_stack::record_each(&mut builder, bytes_for_each_processor(lockable, MAX_PROCESSORS));
     builder
 }

@@ -1,5 +1,7 @@
 //! The data that a sampler produces.
 
+use super::UserStack;
+
 /// The call chain of a thread at a moment, or of a wait that lasted until then.
 #[derive(Debug, Clone, Copy)]
 pub struct CpuSample<'a> {
@@ -17,19 +19,6 @@ pub struct CpuSample<'a> {
     pub cut: bool,
     /// The raw stack, if recorded.
     pub stack: Option<UserStack<'a>>,
-}
-
-/// The innermost part of a user stack on x86-64, with the registers needed to unwind it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UserStack<'a> {
-    /// Instruction pointer in the program.
-    pub instruction_pointer: u64,
-    /// Stack pointer: address of the top of the stack.
-    pub stack_pointer: u64,
-    /// Frame pointer, if the function keeps one.
-    pub frame_pointer: u64,
-    /// Stack contents from the stack pointer upwards.
-    pub bytes: &'a [u8],
 }
 
 /// A period in which a thread was blocked, in nanoseconds on CLOCK_MONOTONIC.

@@ -12,18 +12,18 @@ use perf_event::events::Software;
 use perf_event::{Builder, Clock, ReadFormat, SampleFlag};
 use rustix::io::Errno;
 use rustix::process::{Resource, geteuid, getrlimit};
-use rustix::thread::{CapabilitySet, capabilities};
 
-use super::buffer::{bytes_for_each, is_ample, lockable};
+use super::buffer::{bytes_for_each, drain_interval, is_ample, lockable, may_lock};
 use super::error::Subject;
 use super::processors::ProcessorSamples;
+use super::raw_stack::RawStack;
 use super::thread::{SampledThread, ThreadEvent, now_ns};
 use super::wait::{OffCpuClock, Wait};
-use super::wait_stacks::{WaitStacks, max_stacks_per_thread};
-use super::{BlockedTime, CpuSample, Frequency, PerfCause, PerfError, SampleLoss};
+use super::wait_stacks::{WaitStacks, max_stacks_per_thread, record_blocked_stack};
+use super::{BlockedTime, CpuSample, Frequency, PerfCause, PerfError, SampleLoss, UserStack, raw_stack};
 use crate::model::{CpuThread, ProcessKey};
 use crate::net::client::Client;
-use crate::net::proc::{Proc, ReadableMemory};
+use crate::net::proc::Proc;
 
 /// Interval between listings of all threads.
 const LIST_INTERVAL: Duration = Duration::from_millis(100);
@@ -31,10 +31,10 @@ const LIST_INTERVAL: Duration = Duration::from_millis(100);
 const OBSERVE_INTERVAL: Duration = Duration::from_millis(20);
 /// Interval between reports of waits in progress.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
-/// Bytes read of the stack of a thread that is already blocked.
-const BLOCKED_STACK: usize = 32 << 10;
 /// Maximum number of threads sampled at a time, and of threads remembered.
 const THREAD_LIMITS: (usize, usize) = (8192, 65_536);
+/// Maximum number of raw stacks recorded at a time.
+const MAX_STACKS: usize = 4;
 /// Number of open files reserved for everything else.
 const OTHER_FILES: u64 = 64;
 /// Frames after which the kernel cuts off chains, if `kernel.perf_event_max_stack` is not readable.
@@ -68,6 +68,8 @@ pub struct CpuSampler {
     ended: Vec<CpuThread>,
     /// Blocked periods not yet taken.
     blocked: Vec<BlockedTime>,
+    /// Requested stacks.
+    stacks: Vec<RawStack>,
     /// Threads that could not be sampled; removed when no longer listed, or when their ID is reused.
     refused: HashSet<u32>,
     loss: SampleLoss,
@@ -120,6 +122,7 @@ impl CpuSampler {
             threads: BTreeMap::new(),
             ended: Vec::new(),
             blocked: Vec::new(),
+            stacks: Vec::new(),
             refused: HashSet::new(),
             loss: SampleLoss::default(),
             next_list: Instant::now() + LIST_INTERVAL,
@@ -153,11 +156,14 @@ impl CpuSampler {
         // If its identity cannot be read, the thread has exited.
         let Ok(identity) = self.proc.identity_of(&folder, thread) else { return Ok(false) };
         let began = now_ns();
-        let opened = match self.open(thread) {
+        // A process with few threads at the start gets large buffers, of which it must not get thousands.
+        let threads = self.first_threads.max(self.threads.len() + 1);
+        let bytes = bytes_for_each(self.lockable, threads);
+        let opened = match self.open(thread, bytes) {
             // Sampling the kernel takes more privileges than sampling user space.
             Err(error) if self.includes_kernel && matches!(Errno::from_io_error(&error), Some(Errno::ACCESS | Errno::PERM)) => {
                 self.includes_kernel = false;
-                self.open(thread)
+                self.open(thread, bytes)
             }
             opened => opened,
         };
@@ -166,10 +172,7 @@ impl CpuSampler {
             Err(error) if Errno::from_io_error(&error) == Some(Errno::SRCH) => return Ok(false),
             Err(error) => return Err(PerfError::not_opened(self.subject(), error)),
         };
-        // A process with few threads at the start gets large buffers, of which it must not get thousands.
-        let threads = self.first_threads.max(self.threads.len() + 1);
-        let sampler =
-            counter.sampled(bytes_for_each(self.lockable, threads)).map_err(|error| PerfError::not_mapped(self.subject(), error))?;
+        let sampler = counter.sampled(bytes).map_err(|error| PerfError::not_mapped(self.subject(), error))?;
         let name = self.proc.thread_name(&folder).unwrap_or_default();
         // The stacks of waits need as much memory again.
         let may_record = self.includes_kernel && is_ample(self.lockable);
@@ -180,13 +183,14 @@ impl CpuSampler {
         Ok(true)
     }
 
-    fn open(&self, thread: u32) -> io::Result<perf_event::Counter> {
+    fn open(&self, thread: u32, buffer: usize) -> io::Result<perf_event::Counter> {
         let mut builder = match self.processors {
             Some(_) => self.event(Software::TASK_CLOCK, thread)?,
             None => self.event(Software::CPU_CLOCK, thread)?,
         };
         if self.processors.is_none() {
             builder.sample_period(self.frequency.period_ns());
+            raw_stack::record_each(&mut builder, buffer);
         }
         builder.sample_id_all(true).context_switch(true).task(true).comm(true).build()
     }
@@ -321,6 +325,22 @@ impl CpuSampler {
         }
     }
 
+    /// Starts recording the raw stack of a running thread, if that is possible. Returns `false` if there was no attempt: too many are being recorded.
+    pub fn record_stack(&mut self, thread: u64) -> bool {
+        let id = self.threads.iter().find(|(_, sampled)| sampled.inner == thread).map(|(id, _)| *id);
+        let Some(id) = id.filter(|id| self.stacks.len() < MAX_STACKS && self.stacks.iter().all(|stack| stack.thread() != *id)) else {
+            return false;
+        };
+        let stack = self.event(Software::CPU_CLOCK, id).and_then(|event| RawStack::start(event, id));
+        self.stacks.extend(stack.ok());
+        true
+    }
+
+    /// Passes the requested stacks recorded by now to `each`.
+    pub fn take_stacks(&mut self, mut each: impl FnMut(&UserStack<'_>)) {
+        self.stacks.retain_mut(|stack| stack.take(self.key.pid, &mut each));
+    }
+
     /// Takes the blocked periods drained since the last call; those of one thread are in chronological order.
     pub fn take_blocked(&mut self) -> std::vec::Drain<'_, BlockedTime> {
         self.blocked.drain(..)
@@ -354,6 +374,11 @@ impl CpuSampler {
         self.loss
     }
 
+    /// Time after which the buffers have to be drained again.
+    pub fn drain_interval(&self) -> Duration {
+        drain_interval(bytes_for_each(self.lockable, self.first_threads.max(self.threads.len())))
+    }
+
     /// Processor time that one sample represents, in nanoseconds.
     pub fn period_ns(&self) -> u64 {
         self.frequency.period_ns()
@@ -364,22 +389,6 @@ impl CpuSampler {
         let alive = self.threads.values_mut().map(SampledThread::thread);
         self.ended.iter().cloned().chain(alive).collect()
     }
-}
-
-/// Records the stack of a thread that is already blocked. Returns `false` if it is not readable. The readable memory is listed for the first thread,
-/// and kept for others that are recorded at the same time.
-fn record_blocked_stack(proc: &Proc, pid: u32, thread: u32, waits: &mut WaitStacks, memory: &mut Option<ReadableMemory>) -> bool {
-    if cfg!(target_arch = "x86_64") && memory.is_none() {
-        *memory = proc.readable_memory(pid).ok();
-    }
-    let at = now_ns();
-    let stack = memory.as_ref().and_then(|memory| proc.blocked_stack(pid, thread, BLOCKED_STACK, memory).ok().flatten());
-    stack.map(|stack| waits.blocked_at(at, stack)).is_some()
-}
-
-/// Whether the limit of locked memory does not apply to us. It usually does apply to root in a container.
-fn may_lock() -> bool {
-    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::IPC_LOCK))
 }
 
 #[cfg(test)]

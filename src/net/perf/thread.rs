@@ -1,5 +1,6 @@
 //! The records that the kernel writes for a thread.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use perf_event::Sampler;
@@ -8,10 +9,12 @@ use perf_event::data::{self, Record};
 use super::chain::Chain;
 use super::wait::OffCpuClock;
 use super::wait_stacks::WaitStacks;
-use super::{BlockedTime, CpuSample, SampleLoss};
+use super::{BlockedTime, CpuSample, SampleLoss, UserStack, raw_stack};
 use crate::model::{CpuThread, SafeText};
 use crate::net::clock::monotonic_ns;
 
+/// Type of a sample, `PERF_RECORD_SAMPLE`.
+const SAMPLE: u32 = 9;
 /// Type of a context switch record, `PERF_RECORD_SWITCH`.
 const SWITCH: u32 = 14;
 /// The thread leaves the processor, `PERF_RECORD_MISC_SWITCH_OUT`.
@@ -72,8 +75,14 @@ impl SampledThread {
                 }
                 continue;
             }
-            match record.parse_record() {
-                Ok(Record::Sample(sample)) if sample.pid() == Some(pid) => each(&running(&sample, self.inner, depth)),
+            let parsed = record.parse_record();
+            if let Some(sample) = RunningSample::parsed(&parsed, &record) {
+                if sample.pid == pid {
+                    each(&sample.cpu_sample(self.inner, depth));
+                }
+                continue;
+            }
+            match parsed {
                 Ok(Record::Fork(fork)) if fork.pid == pid => events.push(ThreadEvent::Started(fork.tid)),
                 Ok(Record::Exit(exit)) if exit.pid == pid => self.ended = Some(exit.time),
                 Ok(Record::Comm(comm)) if comm.pid == pid => events.push(ThreadEvent::Renamed(comm.tid, comm.comm.to_vec())),
@@ -90,11 +99,54 @@ impl SampledThread {
     }
 }
 
-/// Returns a sample of a running thread.
-pub(super) fn running<'a>(sample: &'a data::Sample<'_>, thread: u64, depth: usize) -> CpuSample<'a> {
-    let Chain { kernel, user } = Chain::new(sample.callchain().unwrap_or_default());
-    let cut = kernel.len() + user.len() >= depth;
-    CpuSample { thread, time_ns: sample.time().unwrap_or_default(), waited_ns: None, kernel, user, cut, stack: None }
+/// A sample of a running thread.
+pub(super) struct RunningSample<'a> {
+    pub(super) pid: u32,
+    pub(super) thread: u32,
+    time_ns: u64,
+    chain: Cow<'a, [u64]>,
+    stack: Option<UserStack<'a>>,
+}
+
+impl<'a> RunningSample<'a> {
+    /// Returns the sample that a record is, if it is one.
+    pub(super) fn parsed<E>(parsed: &'a Result<Record<'_>, E>, record: &perf_event::Record<'_>) -> Option<Self> {
+        match parsed {
+            Ok(Record::Sample(sample)) => Some(Self::of(sample)),
+            Ok(_) => None,
+            Err(_) => Self::without_stack(record),
+        }
+    }
+
+    fn of(sample: &'a data::Sample<'_>) -> Self {
+        Self {
+            pid: sample.pid().unwrap_or_default(),
+            thread: sample.tid().unwrap_or_default(),
+            time_ns: sample.time().unwrap_or_default(),
+            chain: sample.callchain().unwrap_or_default().into(),
+            stack: raw_stack::of_sample(sample),
+        }
+    }
+
+    /// Reads a sample of a thread that is exiting and has no memory any more: the parser expects registers even then. Fields are in the order of
+    /// `PERF_RECORD_SAMPLE` (`perf_event_open(2)`): thread, time and call chain, those recorded of each sample.
+    fn without_stack(record: &perf_event::Record<'_>) -> Option<Self> {
+        let bytes = record.to_contiguous();
+        let mut words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
+        let ids = words.next().filter(|_| record.ty() == SAMPLE)?;
+        let (time_ns, frames) = (words.next()?, usize::try_from(words.next()?).ok()?);
+        let chain: Vec<_> = words.take(frames).collect();
+        let ids = ids.to_ne_bytes();
+        let id = |at: usize| ids[at..].first_chunk().map(|id| u32::from_ne_bytes(*id));
+        Some(Self { pid: id(0)?, thread: id(4)?, time_ns, chain: chain.into(), stack: None })
+    }
+
+    /// Returns the sample with the thread's ID in the pid namespace of its process.
+    pub(super) fn cpu_sample(&self, thread: u64, depth: usize) -> CpuSample<'_> {
+        let Chain { kernel, user } = Chain::new(&self.chain);
+        let cut = kernel.len() + user.len() >= depth;
+        CpuSample { thread, time_ns: self.time_ns, waited_ns: None, kernel, user, cut, stack: self.stack }
+    }
 }
 
 /// Counts what a record says is missing.

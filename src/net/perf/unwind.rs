@@ -158,10 +158,7 @@ fn read_tables(proc: &Proc, key: ProcessKey, paths: Receiver<PathBuf>, tables: &
 
 /// Returns the registers of the caller; `None` if they are not in the stack. Without a row, the function keeps the frame pointer.
 fn step(stack: &UserStack<'_>, registers: Registers, row: Option<UnwindRow>) -> Option<Registers> {
-    let at = |address: u64| {
-        let place = usize::try_from(address.checked_sub(stack.stack_pointer)?).ok()?;
-        stack.bytes.get(place..)?.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes))
-    };
+    let at = |address| stack.word(address);
     let Registers { stack: top, frame, .. } = registers;
     let caller = match row {
         Some(UnwindRow { is_from_frame_pointer, offset, frame_pointer, return_address }) => {

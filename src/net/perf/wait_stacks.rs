@@ -6,12 +6,13 @@
 use std::io;
 
 use perf_event::data::Record;
-use perf_event::{Builder, SampleFlag, Sampler};
+use perf_event::{Builder, Sampler};
 
 use super::chain::Chain;
+use super::raw_stack::{self, record_stack};
 use super::thread::now_ns;
 use super::{CpuSample, UserStack};
-use crate::net::proc::BlockedStack;
+use crate::net::proc::{BlockedStack, Proc, ReadableMemory};
 
 /// Maximum time between a stack and its switch record, in nanoseconds.
 const MAX_SKEW_NS: u64 = 1_000_000;
@@ -20,10 +21,10 @@ const MAX_STACKS_PER_SECOND: u64 = 10_000;
 /// Time after which a thread that never blocked is expected to go on like that: no stacks are recorded until it blocks. Each preemption would cost
 /// it as much as a wait, for a stack that is not used.
 const BUSY_NS: u64 = 1_000_000_000;
-/// Bytes recorded of the raw stack: most are shorter. Takes this much of the buffer even for a shorter stack.
+/// Bytes recorded of the raw stack: most are shorter.
 const STACK_BYTES: u32 = 4 << 10;
-/// Frame pointer, stack pointer and instruction pointer (`PERF_REG_X86_BP`, `_SP` and `_IP`), in the order in which the kernel writes them.
-const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
+/// Bytes read of the stack of a thread that is already blocked.
+const BLOCKED_STACK: usize = 32 << 10;
 /// Bytes for the buffers of all threads at the start, and minimum and maximum for each: a buffer should hold the switches of some milliseconds,
 /// and a thread spinning for a lock yields many times per millisecond.
 const BUFFERS: (usize, usize, usize) = (32 << 20, 64 << 10, 1 << 20);
@@ -37,6 +38,23 @@ fn buffer_bytes(threads: usize) -> usize {
 /// Returns the maximum number of stacks of one thread per second, given the total of all threads.
 pub(super) fn max_stacks_per_thread(all: u64, threads: usize) -> u64 {
     if all <= MAX_STACKS_PER_SECOND { u64::MAX } else { MAX_STACKS_PER_SECOND / threads.max(1) as u64 }
+}
+
+/// Records the stack of a thread that is already blocked. Returns `false` if it is not readable. The readable memory is listed for the first thread,
+/// and kept for others that are recorded at the same time.
+pub(super) fn record_blocked_stack(
+    proc: &Proc,
+    pid: u32,
+    thread: u32,
+    waits: &mut WaitStacks,
+    memory: &mut Option<ReadableMemory>,
+) -> bool {
+    if cfg!(target_arch = "x86_64") && memory.is_none() {
+        *memory = proc.readable_memory(pid).ok();
+    }
+    let at = now_ns();
+    let stack = memory.as_ref().and_then(|memory| proc.blocked_stack(pid, thread, BLOCKED_STACK, memory).ok().flatten());
+    stack.map(|stack| waits.blocked_at(at, stack)).is_some()
 }
 
 /// Records the stacks of the waits of one thread.
@@ -79,9 +97,7 @@ impl WaitStacks {
     /// The kernel's error: recording kernel stacks requires privileges.
     pub(super) fn start(mut event: Builder<'_>, threads: usize) -> io::Result<Self> {
         event.sample_period(1);
-        if cfg!(target_arch = "x86_64") {
-            event.sample(SampleFlag::REGS_USER | SampleFlag::STACK_USER).sample_regs_user(REGISTERS).sample_stack_user(STACK_BYTES);
-        }
+        record_stack(&mut event, STACK_BYTES);
         let sampler = event.build()?.sampled(buffer_bytes(threads))?;
         let [latest, ahead, waiting] = Default::default();
         let (busy_since, is_paused, resumed_at, is_missing) = (None, false, 0, false);
@@ -175,8 +191,7 @@ impl WaitStacks {
                 Ok(Record::Sample(sample)) if sample.pid() == Some(pid) => {
                     self.taken += 1;
                     let (Some(at), Some(chain)) = (sample.time(), sample.callchain()) else { continue };
-                    let registers = sample.regs_user().and_then(|known| known.regs[..].try_into().ok());
-                    self.ahead.put(at, Chain::new(chain), registers, sample.stack_user().unwrap_or_default());
+                    self.ahead.put(at, Chain::new(chain), raw_stack::of_sample(&sample));
                     return true;
                 }
                 Ok(Record::Lost(lost)) => self.lost += lost.lost,
@@ -189,9 +204,9 @@ impl WaitStacks {
 }
 
 impl Stack {
-    fn put(&mut self, at: u64, Chain { kernel, user }: Chain<'_>, registers: Option<[u64; 3]>, bytes: &[u8]) {
-        (self.at, self.registers) = (Some(at), registers);
-        bytes.clone_into(&mut self.bytes);
+    fn put(&mut self, at: u64, Chain { kernel, user }: Chain<'_>, stack: Option<UserStack<'_>>) {
+        (self.at, self.registers) = (Some(at), stack.map(|stack| stack.registers()));
+        stack.map_or(&[][..], |stack| stack.bytes).clone_into(&mut self.bytes);
         kernel.clone_into(&mut self.kernel);
         user.clone_into(&mut self.user);
     }
@@ -199,12 +214,7 @@ impl Stack {
     fn sample(&self, thread: u64, since: u64, until: u64, depth: usize) -> CpuSample<'_> {
         let Self { kernel, user, registers, bytes, .. } = self;
         let cut = kernel.len() + user.len() >= depth;
-        let stack = registers.map(|[frame_pointer, stack_pointer, instruction_pointer]| UserStack {
-            instruction_pointer,
-            stack_pointer,
-            frame_pointer,
-            bytes,
-        });
+        let stack = registers.map(|registers| UserStack::new(registers, bytes));
         CpuSample { thread, time_ns: until, waited_ns: Some(until.saturating_sub(since)), kernel, user, cut, stack }
     }
 }

@@ -54,6 +54,12 @@ impl NativeCode {
     pub fn refresh(&mut self) {}
 
     /// Returns a chain without frames.
+    pub fn find_new(&mut self, _: u64) {}
+
+    pub fn kind_at(&self, _: u64) -> Option<CodeKind> {
+        None
+    }
+
     pub fn chain_of<'a>(&'a mut self, _: &CpuSample<'a>, _: &'a mut Unwinder) -> CodeChain<'a> {
         CodeChain { frames: &[], broken: true }
     }

@@ -1,6 +1,8 @@
 //! CPU sampling: systems other than Linux restrict it to privileged users, and have other interfaces.
 
-use super::{BlockedTime, CpuSample, Frequency, PerfCause, PerfError, SampleLoss};
+use std::time::Duration;
+
+use super::{BlockedTime, CpuSample, Frequency, PerfCause, PerfError, SampleLoss, UserStack};
 use crate::model::CpuThread;
 use crate::net::client::Client;
 
@@ -28,6 +30,14 @@ impl CpuSampler {
         match *self {}
     }
 
+    pub fn record_stack(&mut self, _: u64) -> bool {
+        match *self {}
+    }
+
+    pub fn take_stacks(&mut self, _: impl FnMut(&UserStack<'_>)) {
+        match *self {}
+    }
+
     pub fn take_blocked(&mut self) -> std::vec::Drain<'_, BlockedTime> {
         match *self {}
     }
@@ -37,6 +47,10 @@ impl CpuSampler {
     }
 
     pub fn loss(&self) -> SampleLoss {
+        match *self {}
+    }
+
+    pub fn drain_interval(&self) -> Duration {
         match *self {}
     }
 

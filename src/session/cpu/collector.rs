@@ -1,24 +1,23 @@
 //! Collects the samples of a process on one thread while others read them.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::address_names::{AddressNames, MethodNames};
 use super::blocked::BlockedIntervals;
 use super::file::CpuFile;
+use super::osr::complete_frames;
 use super::waits::{attribute_waits, without_idle_waits};
-use crate::analysis::{CpuSamples, CpuStack, MissingFrames, NativeFunction, Origin, Profile, RuntimeWaits, Symbols, ThreadId, Waits};
+use crate::analysis::{CpuSamples, CpuStack, MissingFrames, OsrCallers, OsrSite, Profile, RuntimeWaits, Symbols, ThreadId, Waits};
 use crate::clr::payload::SampleLosses;
 use crate::model::{CpuThread, CpuTime};
 use crate::net::clock::monotonic_ns;
-use crate::net::perf::{
-    BlockedTime, CodeFunction, CodeKind, CpuSample, CpuSampler, NativeCode, NativeFunctions, SampleLoss, Unwinder, Wait,
-};
+use crate::net::perf::{BlockedTime, CodeChain, CpuSample, CpuSampler, NativeCode, SampleLoss, Unwinder, Wait};
 
-/// Interval between reads of the ring buffers, which have room for many times that.
-const COLLECT_INTERVAL: Duration = Duration::from_millis(20);
 /// Minimum and maximum interval between reads of the thread times, in milliseconds.
 const THREADS_INTERVAL_MS: (usize, usize) = (100, 500);
 /// How long samples count as recent, in nanoseconds.
@@ -36,13 +35,6 @@ pub(in crate::session) struct Collector {
 }
 
 #[derive(Debug)]
-struct AddressNames {
-    functions: NativeFunctions,
-    /// Names of the sampled addresses. It holds code ranges only during a lookup.
-    symbols: Symbols,
-}
-
-#[derive(Debug)]
 struct Collected {
     samples: CpuSamples,
     /// Off-CPU samples.
@@ -50,6 +42,9 @@ struct Collected {
     blocked: BlockedIntervals,
     code: NativeCode,
     unwinder: Unwinder,
+    callers: OsrCallers,
+    /// Places where a caller is missing, one for each thread.
+    incomplete: BTreeMap<u64, OsrSite>,
     file: Option<CpuFile>,
     /// Sorted addresses of the samples in the file, as of the last name resolution.
     kept: Vec<u64>,
@@ -61,28 +56,19 @@ struct Collected {
     taken: i64,
 }
 
-/// How to treat generated code that has no name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::session) enum MethodNames {
-    /// More names may arrive: it is left as an address.
-    Pending,
-    /// All names have arrived: it is not a method.
-    Complete,
-    /// Names are not available.
-    Missing,
-}
-
 impl Collector {
     /// If there is a file, all samples are also written to it.
     pub(in crate::session) fn new(code: NativeCode, period_ns: u64, file: Option<CpuFile>) -> Self {
         let now = monotonic_ns();
-        let names = Mutex::new(AddressNames { functions: code.functions(), symbols: Symbols::default() });
+        let names = Mutex::new(AddressNames::new(code.functions()));
         let collected = Collected {
             samples: CpuSamples::new(period_ns),
             waits: CpuSamples::of_waits(),
             blocked: BlockedIntervals::default(),
             unwinder: code.unwinder(),
             code,
+            callers: OsrCallers::default(),
+            incomplete: BTreeMap::new(),
             file,
             kept: Vec::new(),
             threads: Vec::new(),
@@ -112,6 +98,7 @@ impl Collector {
                 }
             });
             self.take_blocked(sampler.take_blocked());
+            self.find_callers(sampler);
             if is_last || next <= Instant::now() {
                 let threads = sampler.threads();
                 next = Instant::now() + threads_interval(threads.len());
@@ -121,7 +108,7 @@ impl Collector {
             if is_last {
                 return;
             }
-            thread::sleep(COLLECT_INTERVAL);
+            thread::sleep(sampler.drain_interval());
         }
     }
 
@@ -138,18 +125,46 @@ impl Collector {
         blocked.match_until(taken.unsigned_abs());
     }
 
+    /// Finds missing callers in the raw stacks requested before, and requests further ones.
+    fn find_callers(&self, sampler: &mut CpuSampler) {
+        let Collected { callers, code, incomplete, .. } = &mut *self.lock();
+        sampler.take_stacks(|stack| {
+            let mut frames: Vec<_> = stack.frames().map(|frame| frame.address).collect();
+            complete_frames(stack, &mut frames, callers, code);
+        });
+        for (thread, site) in std::mem::take(incomplete) {
+            if sampler.record_stack(thread) {
+                callers.attempt(site);
+            }
+        }
+    }
+
+    /// Takes the code of methods in on-stack replacement: the callers of such methods are missing in the samples, and are searched for from now on.
+    pub(in crate::session) fn set_osr_code(&self, methods: &Symbols) {
+        self.lock().callers.set_code(methods);
+    }
+
     /// Collects the samples that `drain` passes on.
     fn take(&self, drain: impl FnOnce(&mut dyn FnMut(&CpuSample<'_>))) {
-        let Collected { samples, waits, code, unwinder, file, taken, began: first, .. } = &mut *self.lock();
+        let Collected { samples, waits, code, unwinder, callers, incomplete, file, taken, began: first, .. } = &mut *self.lock();
         let began = monotonic_ns();
+        let mut completed = Vec::new();
         drain(&mut |sample| {
-            let chain = code.chain_of(sample, unwinder);
-            let missing = if sample.cut { Some(MissingFrames::Cut) } else { chain.broken.then_some(MissingFrames::Broken) };
+            let CodeChain { frames, broken } = code.chain_of(sample, unwinder);
+            completed.clear();
+            completed.extend(frames);
+            if !callers.is_empty() {
+                if let Some(stack) = &sample.stack {
+                    complete_frames(stack, &mut completed, callers, code);
+                }
+                incomplete.extend(callers.complete(&mut completed).map(|site| (sample.thread, site)));
+            }
+            let missing = if sample.cut { Some(MissingFrames::Cut) } else { broken.then_some(MissingFrames::Broken) };
             let stack = CpuStack {
                 thread: ThreadId::of(sample.thread),
                 at: i64::try_from(sample.time_ns).unwrap_or(i64::MAX),
                 kernel: sample.kernel,
-                user: chain.frames,
+                user: &completed,
                 missing,
             };
             match sample.waited_ns {
@@ -165,13 +180,14 @@ impl Collector {
         }
         *taken = began;
         if let Some(file) = file {
-            file.write(began, code);
+            file.write(began, code, callers);
         }
     }
 
     /// Returns all samples, with names from these methods and for all other sampled addresses.
     pub(in crate::session) fn cpu_time(&self, methods: &Symbols, known: MethodNames) -> CpuTime {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        self.set_osr_code(methods);
         let code = self.code();
         // Reading files for names takes time: the second round names the samples collected during the first.
         for _ in 0..2 {
@@ -205,6 +221,7 @@ impl Collector {
 
     /// Writes the names to the file and gives it its final name; `None` if there is no file.
     pub(in crate::session) fn finish_file(&self, methods: &Symbols, known: MethodNames) -> Option<Result<PathBuf, String>> {
+        self.set_osr_code(methods);
         let (file, addresses) = {
             let mut collected = self.lock();
             collected.keep_addresses();
@@ -216,7 +233,7 @@ impl Collector {
         let symbols = &names.symbols;
         let collected = self.lock();
         let threads = collected.threads(&collected.waits.profile(symbols));
-        let finished = file.finish(&addresses, symbols, &code, &threads, &collected.losses());
+        let finished = file.finish(&addresses, symbols, &code, (&threads, &collected.losses()), &collected.callers);
         names.symbols.forget_code();
         Some(finished)
     }
@@ -233,17 +250,6 @@ impl Collector {
     }
 }
 
-impl AddressNames {
-    /// Resolves each of these addresses.
-    fn find(&mut self, code: &NativeCode, methods: &Symbols, known: MethodNames, addresses: &[u64]) {
-        for &address in addresses {
-            if self.symbols.find(address).is_none() && !self.symbols.add_method_at(address, methods) {
-                add_name(&mut self.symbols, address, code, &mut self.functions, known);
-            }
-        }
-    }
-}
-
 impl Collected {
     /// Returns all samples, with these names.
     fn cpu_time(&mut self, symbols: &Symbols, is_over: bool) -> CpuTime {
@@ -251,7 +257,7 @@ impl Collected {
             self.keep_addresses();
         }
         for samples in [&mut self.samples, &mut self.waits] {
-            samples.name(symbols);
+            samples.name(symbols, &self.callers);
         }
         let Collected { samples, waits, loss, began, taken, .. } = &*self;
         let waits = waits.profile(symbols);
@@ -311,29 +317,6 @@ impl Collected {
 /// Returns the interval between reads of the thread times: reading those of one thread takes some microseconds.
 fn threads_interval(threads: usize) -> Duration {
     Duration::from_millis(threads.clamp(THREADS_INTERVAL_MS.0, THREADS_INTERVAL_MS.1) as u64)
-}
-
-/// Adds the function at an address, from the code that the process has mapped there.
-fn add_name(symbols: &mut Symbols, address: u64, code: &NativeCode, functions: &mut NativeFunctions, names: MethodNames) {
-    let function = match CpuSamples::kernel_address(address) {
-        Some(in_kernel) => {
-            let function = functions.kernel_function(in_kernel);
-            Some(CodeFunction { start: address - (in_kernel - function.start), ..function })
-        }
-        None => functions.function(code, address),
-    };
-    let Some(CodeFunction { start, size, name, image, kind }) = function else { return };
-    let of_image = || format!("[{}]", image.trim_matches(['[', ']']));
-    let (origin, unknown) = match (kind, names) {
-        (CodeKind::Image, _) => (Origin::from_native(&image, &name), of_image()),
-        (CodeKind::Kernel, _) => (Origin::Kernel, of_image()),
-        (CodeKind::Assembly | CodeKind::Generated, MethodNames::Pending) => return,
-        (CodeKind::Assembly, _) => (Origin::Managed, of_image()),
-        (CodeKind::Generated, MethodNames::Complete) => (Origin::Stub, "[runtime stubs]".to_owned()),
-        (CodeKind::Generated, MethodNames::Missing) => (Origin::Unknown, "[JIT-compiled code]".to_owned()),
-    };
-    let name = if name.is_empty() { &unknown } else { &name };
-    symbols.add_native(&NativeFunction { address, start, size, name, image: &image, origin });
 }
 
 #[cfg(test)]

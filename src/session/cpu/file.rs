@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::analysis::{CpuSamples, CpuStack, Origin, Symbols};
+use crate::analysis::{CpuSamples, CpuStack, Origin, OsrCallers, Symbols};
 use crate::clr::payload::SampleLosses;
 use crate::export::CpuTrace;
 use crate::model::CpuThread;
@@ -59,15 +59,16 @@ impl CpuFile {
         }
     }
 
-    /// Writes samples and new mappings from time to time; all samples taken before `until_ns` have arrived.
-    pub(super) fn write(&mut self, until_ns: i64, code: &NativeCode) {
+    /// Writes samples and new mappings from time to time; all samples taken before `until_ns` have arrived. Those written are old enough for the
+    /// callers missing in them to have been found.
+    pub(super) fn write(&mut self, until_ns: i64, code: &NativeCode, callers: &OsrCallers) {
         if Instant::now() < self.next_write {
             return;
         }
         self.next_write = Instant::now() + WRITE_INTERVAL;
         if self.error.is_none() {
             add_mappings(&mut self.trace, code);
-            self.error = self.file.write_all(&self.trace.write_until(until_ns - LONGEST_WAIT_NS)).err();
+            self.error = self.file.write_all(&self.trace.write_until(until_ns - LONGEST_WAIT_NS, callers)).err();
         }
     }
 
@@ -80,13 +81,13 @@ impl CpuFile {
         addresses: &[u64],
         symbols: &Symbols,
         code: &NativeCode,
-        threads: &[CpuThread],
-        losses: &SampleLosses,
+        (threads, losses): (&[CpuThread], &SampleLosses),
+        callers: &OsrCallers,
     ) -> Result<PathBuf, String> {
         let Self { output, mut file, mut trace, error, .. } = self;
         let write = || {
             error.map_or(Ok(()), Err)?;
-            file.write_all(&trace.write_until(i64::MAX))?;
+            file.write_all(&trace.write_until(i64::MAX, callers))?;
             add_mappings(&mut trace, code);
             add_names(&mut trace, addresses, symbols);
             threads.iter().for_each(|thread| add_times(&mut trace, thread));

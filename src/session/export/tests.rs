@@ -1,7 +1,7 @@
 //! Tests of exports: recordings, the CPU samples next to them, and cancellation.
 
 use super::*;
-use crate::analysis::CpuStack;
+use crate::analysis::{CpuStack, OsrCallers};
 use crate::clr::SAMPLE_PROFILER;
 use crate::export::CpuTrace;
 use crate::nettrace::{Encoder, Metadata, NewEvent, ThreadId, TraceHeader, UtcTime};
@@ -118,7 +118,7 @@ fn with_samples(folder: &Path, later: i64) -> PathBuf {
     trace.mapping(0x1000..0x2000, 0, b"/lib/libz.so");
     let sample = |at| CpuStack { thread: ThreadId::of(43), at, kernel: &[], user: &[0x1010], missing: None };
     (1..=3).for_each(|second| trace.sample(&sample(STARTED + second * 1_000_000_000)));
-    let mut bytes = trace.write_until(i64::MAX);
+    let mut bytes = trace.write_until(i64::MAX, &OsrCallers::default());
     trace.function(0x1000, 0x100, "inflate");
     bytes.extend(trace.finish());
     std::fs::write(folder.join("a.cpu.nettrace"), bytes).unwrap();

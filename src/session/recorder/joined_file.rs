@@ -95,7 +95,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::analysis::CpuStack;
+    use crate::analysis::{CpuStack, OsrCallers};
     use crate::export::CpuTrace;
     use crate::nettrace::{ThreadId, TraceHeader};
     use crate::session::tests::{empty_trace, file_names};
@@ -107,7 +107,7 @@ mod tests {
         let mut trace = CpuTrace::new(&TraceHeader::default(), 42, "shop");
         let sample = |at| CpuStack { thread: ThreadId::of(43), at, kernel: &[], user: &[0x1010], missing: None };
         (1..=3).for_each(|at| trace.sample(&sample(at)));
-        let mut bytes = trace.write_until(i64::MAX);
+        let mut bytes = trace.write_until(i64::MAX, &OsrCallers::default());
         bytes.extend(trace.finish());
         let samples = folder.join("a.cpu.nettrace");
         std::fs::write(&samples, bytes).unwrap();

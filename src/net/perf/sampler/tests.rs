@@ -50,6 +50,42 @@ fn processors_are_sampled_if_permitted() {
 }
 
 #[test]
+#[cfg(target_arch = "x86_64")]
+fn raw_stack_of_a_running_thread_is_recorded_on_request() {
+    let Some(mut sampler) = sample_own_process() else { return };
+    let is_busy = Arc::new(AtomicBool::new(true));
+    let (started, thread) = mpsc::channel();
+    let busy = thread::spawn({
+        let is_busy = is_busy.clone();
+        move || {
+            // More than the samples of a thread contain.
+            let words = [0x5eed_0000_0000_5eed_u64; 1024];
+            started.send(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs().into()).unwrap();
+            while is_busy.load(Ordering::Relaxed) && std::hint::black_box(&words)[7] > 0 {}
+        }
+    });
+    let thread: u64 = thread.recv().unwrap();
+    sampler.drain(|_| {});
+    assert!(sampler.record_stack(thread) && !sampler.record_stack(thread), "it is being recorded already");
+    assert!(!sampler.record_stack(u64::MAX), "no such thread");
+    let mut found = Vec::new();
+    while !sampler.stacks.is_empty() {
+        thread::sleep(Duration::from_millis(5));
+        sampler.take_stacks(|stack| {
+            let words = stack.bytes.chunks_exact(8).filter(|word| *word == 0x5eed_0000_0000_5eed_u64.to_ne_bytes());
+            found.push(words.count());
+        });
+    }
+    // With the samples, less of it is recorded.
+    let mut longest = 0;
+    sampler.drain(|sample| longest = longest.max(sample.stack.filter(|_| sample.waited_ns.is_none()).map_or(0, |stack| stack.bytes.len())));
+    is_busy.store(false, Ordering::Relaxed);
+    busy.join().unwrap();
+    assert!(found.len() == 1 && found[0] >= 1024, "{found:?}");
+    assert_eq!(longest, 1 << 10);
+}
+
+#[test]
 fn thread_that_is_only_preempted_records_its_next_wait() {
     let is_full = |sampler: &CpuSampler| sampler.threads.values().all(|thread| thread.waits.is_some());
     let Some(mut sampler) = sample_own_process().filter(is_full) else { return };

@@ -1,0 +1,119 @@
+//! Permanent names for the frames of a tree of addresses.
+
+use super::super::Symbols;
+use super::osr::OsrCallers;
+use super::tree::{Frame, StackTree};
+
+impl StackTree {
+    /// Replaces addresses by methods where that is final, completes the callers of methods in on-stack replacement, and merges nodes that become
+    /// equal. Returns the new node of every old one.
+    pub(super) fn name(&mut self, symbols: &Symbols, callers: &OsrCallers) -> Vec<u32> {
+        let mut completed = Self::default();
+        let moved = if callers.is_empty() { None } else { Some(self.complete(&mut completed, symbols, callers)) };
+        let whole = if moved.is_some() { &completed } else { &*self };
+        let mut named = Self::default();
+        let renamed = whole.name_final(&mut named, symbols, callers);
+        *self = named;
+        match moved {
+            Some(moved) => moved.iter().map(|node| renamed[*node as usize]).collect(),
+            None => renamed,
+        }
+    }
+
+    /// Adds every node to another tree, with callers instead of replaced code, and returns its index there. The replacing code itself is named,
+    /// unless its caller is still unknown.
+    fn complete(&self, completed: &mut Self, symbols: &Symbols, callers: &OsrCallers) -> Vec<u32> {
+        let mut moved = vec![Self::ROOT; self.len()];
+        let (mut path, mut addresses): (Vec<Frame>, Vec<u64>) = Default::default();
+        for (index, node) in self.nodes().iter().enumerate().skip(1) {
+            let mut frame = node.frame;
+            let mut parent = moved[node.parent as usize];
+            if frame.address().is_some_and(|address| callers.is_replacement(address) && symbols.find(address).is_some()) {
+                path.clear();
+                path.extend(self.path(index as u32));
+                // As in samples: all but the innermost are return addresses.
+                let return_address = |(depth, frame): (usize, &Frame)| frame.address().map_or(0, |address| address + u64::from(depth > 0));
+                addresses.clear();
+                addresses.extend(path.iter().enumerate().map(return_address));
+                if callers.complete(&mut addresses).is_none() {
+                    let outer = path.iter().enumerate().zip(&addresses).skip(1).rev();
+                    parent = outer.fold(Self::ROOT, |parent, (known, address)| {
+                        let frame = if return_address(known) == *address { *known.1 } else { Frame::within_call(*address) };
+                        completed.child(parent, frame)
+                    });
+                    frame = frame.resolved(symbols);
+                }
+            }
+            moved[index] = completed.child(parent, frame);
+        }
+        moved
+    }
+
+    /// Adds every node to another tree, by its method if that is final, and returns its index there.
+    fn name_final(&self, named: &mut Self, symbols: &Symbols, callers: &OsrCallers) -> Vec<u32> {
+        let is_final = |address| symbols.find(address).is_some_and(|method| symbols.is_final(method)) && !callers.is_replacement(address);
+        // Code without a name may turn out to be a replacement, whose caller is found by two addresses.
+        let mut is_needed = vec![false; self.len()];
+        for (index, node) in self.nodes().iter().enumerate().skip(1) {
+            if node.frame.address().is_some_and(|address| !is_final(address)) {
+                let outer = self.nodes()[node.parent as usize].parent;
+                [index as u32, node.parent, outer].into_iter().for_each(|node| is_needed[node as usize] = true);
+            }
+        }
+        let mut moved = vec![Self::ROOT; self.len()];
+        for (index, node) in self.nodes().iter().enumerate().skip(1) {
+            let frame = if is_needed[index] { node.frame } else { node.frame.resolved(symbols) };
+            moved[index] = named.child(moved[node.parent as usize], frame);
+        }
+        moved
+    }
+
+    /// Returns the frames of a node, innermost first.
+    fn path(&self, node: u32) -> impl Iterator<Item = Frame> {
+        let nodes = std::iter::successors(Some(node), |node| Some(self.nodes()[*node as usize].parent));
+        nodes.take_while(|node| *node != Self::ROOT).map(|node| self.nodes()[node as usize].frame)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::symbols::tests::load;
+    use crate::analysis::{CpuSamples, CpuStack, OsrSite, SampleFilter, ThreadId};
+
+    /// Flags of code for on-stack replacement.
+    const OSR: u32 = 5 << 7;
+
+    #[test]
+    fn caller_found_later_is_added_to_earlier_samples() {
+        let mut symbols = Symbols::default();
+        for (start, token, name, flags) in [(100, 1, "A", OSR), (200, 1, "A", 0), (500, 2, "B", 0), (900, 3, "C", 0)] {
+            load(&mut symbols, start, 50, token, name, flags);
+        }
+        let totals = |samples: &CpuSamples| {
+            let methods = samples.profile(&symbols).methods(SampleFilter::ALL, 10).methods;
+            let mut totals: Vec<_> = methods.into_iter().map(|method| (method.name, method.total.all())).collect();
+            totals.sort_unstable();
+            totals.into_iter().map(|(name, total)| format!("{} {total}", &name[2..3])).collect::<Vec<_>>()
+        };
+        let mut samples = CpuSamples::new(1000);
+        let add = |samples: &mut CpuSamples, user: &[u64]| {
+            samples.add(&CpuStack { thread: ThreadId::of(7), at: 5, kernel: &[], user, missing: None });
+        };
+        // The code is unknown at first.
+        add(&mut samples, &[120, 220, 920]);
+        samples.name(&Symbols::default(), &OsrCallers::default());
+        let mut callers = OsrCallers::default();
+        callers.set_code(&symbols);
+        for _ in 0..2 {
+            add(&mut samples, &[130, 220, 920]);
+            samples.name(&symbols, &callers);
+        }
+        assert_eq!(totals(&samples), ["A 3", "C 3"]);
+        callers.found(OsrSite { replaced: 220, outer: 920 }, 520);
+        add(&mut samples, &[140, 520, 920]);
+        samples.name(&symbols, &callers);
+        assert_eq!(totals(&samples), ["A 4", "B 4", "C 4"]);
+        assert_eq!(samples.addresses(), [0; 0], "all of them have their methods");
+    }
+}
