@@ -299,13 +299,11 @@ impl Live {
             | Kind::WorkEnqueue
             | Kind::WorkDequeue
             | Kind::ThreadCreated => self.thread_pool.feed(context),
-            Kind::MethodLoadVerbose => {
+            Kind::MethodLoadVerbose | Kind::MethodUnload => {
                 self.symbols.feed(context)?;
                 self.jit.feed(context)
             }
-            Kind::MethodLoad | Kind::MethodUnload | Kind::JittingStarted | Kind::BackgroundJitStart | Kind::BackgroundJitStop => {
-                self.jit.feed(context)
-            }
+            Kind::MethodLoad | Kind::JittingStarted | Kind::BackgroundJitStart | Kind::BackgroundJitStop => self.jit.feed(context),
             Kind::MethodRundownVerbose | Kind::ModuleLoad | Kind::ModuleRundown => self.symbols.feed(context),
             Kind::AssemblyLoad | Kind::AssemblyUnload | Kind::AssemblyRundown | Kind::AssemblyLoadStop => self.assemblies.feed(context),
             Kind::ThreadSample => self.methods.feed(context, &self.symbols, self.contention.is_waiting(context.thread)),

@@ -3,7 +3,7 @@
 mod copy;
 mod native;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
 use foldhash::{HashMap, HashSet};
@@ -20,6 +20,8 @@ pub use native::{NativeFunction, Origin};
 
 /// Maximum number of method bodies.
 const BODIES: usize = 1 << 18;
+/// Maximum number of bodies kept after they were unloaded: their samples may still have to be named.
+const UNLOADED: usize = 1 << 14;
 /// Maximum number of methods.
 const METHODS: usize = 1 << 17;
 /// Maximum number of modules.
@@ -27,7 +29,7 @@ const MODULES: usize = 1 << 14;
 
 /// The methods of a process and their code ranges, from rundowns and from method loads at run time.
 ///
-/// A method has one body per tier in which it was compiled. Unloaded bodies are kept until their address range is reused.
+/// A method has one body per tier in which it was compiled. The latest unloaded bodies are kept until their address range is reused.
 #[derive(Debug, Clone, Default)]
 pub struct Symbols {
     names: Names,
@@ -35,6 +37,8 @@ pub struct Symbols {
     bodies: BTreeMap<u64, Body>,
     /// Start addresses of the bodies for on-stack replacement.
     osr: BTreeSet<u64>,
+    /// Start addresses of unloaded bodies, the oldest first.
+    unloaded: VecDeque<u64>,
     methods: Vec<Known>,
     /// The signature being parsed, and its parameters; reused buffers.
     signature: String,
@@ -54,6 +58,13 @@ pub struct MethodId(pub(super) u32);
 struct Body {
     size: u32,
     method: MethodId,
+    is_unloaded: bool,
+}
+
+impl Body {
+    fn new(size: u32, method: MethodId) -> Self {
+        Self { size, method, is_unloaded: false }
+    }
 }
 
 /// A known method.
@@ -96,6 +107,7 @@ impl Symbols {
                     self.add(&context.payload()?);
                 }
             }
+            EventKind::MethodUnload => self.unload(context.payload::<MethodBody>()?.start),
             EventKind::ModuleLoad | EventKind::ModuleRundown => {
                 let load: ModuleLoad<'_> = context.payload()?;
                 if self.has_room_for(load.module) {
@@ -144,13 +156,28 @@ impl Symbols {
         let Some(id) = self.method(method, Origin::Managed, |symbols| symbols.parameters_of(load.signature)) else { return };
         self.methods[id.0 as usize].tiers |= 1 << body.tier() as u16;
         self.clear(body.start, body.size);
-        self.insert(body.start, Body { size: body.size, method: id }, body.tier() == Tier::Osr);
+        self.insert(body.start, Body::new(body.size, id), body.tier() == Tier::Osr);
+    }
+
+    fn unload(&mut self, start: u64) {
+        let Some(body) = self.bodies.get_mut(&start) else { return };
+        body.is_unloaded = true;
+        self.unloaded.push_back(start);
+        if self.unloaded.len() > UNLOADED
+            && let Some(oldest) = self.unloaded.pop_front()
+            // Otherwise its address range was reused.
+            && self.bodies.get(&oldest).is_some_and(|body| body.is_unloaded)
+        {
+            self.bodies.remove(&oldest);
+            self.osr.remove(&oldest);
+        }
     }
 
     /// Removes all code ranges, and keeps the methods and functions with their IDs.
     pub fn forget_code(&mut self) {
         self.bodies.clear();
         self.osr.clear();
+        self.unloaded.clear();
     }
 
     fn parameters_of(&mut self, signature: Utf16<'_>) -> NameId {
@@ -302,65 +329,4 @@ pub fn module_name(path: &str) -> &str {
 }
 
 #[cfg(test)]
-pub(in crate::analysis) mod tests {
-    use super::*;
-    use crate::wire::Put;
-
-    pub(in crate::analysis) fn load(symbols: &mut Symbols, start: u64, size: u32, token: u32, name: &str, flags: u32) {
-        let mut text = Vec::new();
-        text.put_utf16z(name);
-        let name = Utf16::new(&text[..text.len() - 2]);
-        let body = MethodBody { method: 1, module: 1, start, size, token, flags };
-        let mut signature = Vec::new();
-        signature.put_utf16z(&format!("void  (int32,class System.Type[{token}])"));
-        let signature = Utf16::new(&signature[..signature.len() - 2]);
-        symbols.add(&MethodVerbose { body, namespace: Utf16::new(b"T\0"), name, signature });
-    }
-
-    #[test]
-    fn method_and_module_names_are_normalized() {
-        for (namespace, name, expected) in
-            [("", "A", "A"), ("N.T", "A", "N.T.A"), ("N.ArraySortHelper`1[System.Int32]", "Sort", "N.ArraySortHelper<int>.Sort")]
-        {
-            assert_eq!(method_name(namespace, name), expected);
-        }
-        let mut symbols = Symbols::default();
-        load(&mut symbols, 100, 10, 1, "A", 0x188);
-        for (path, module) in [("/a/b/Shop.dll", "Shop"), ("C:\\a\\Shop.ni.exe", "Shop"), ("Shop.ni.dll", "Shop"), ("Omni", "Omni")] {
-            let path_id = symbols.names.add_str(path);
-            symbols.modules.insert(1, path_id);
-            assert_eq!(symbols.module(symbols.find(100).unwrap()), module, "{path}");
-        }
-    }
-
-    #[test]
-    fn bodies_of_the_same_method_are_merged() {
-        let mut symbols = Symbols::default();
-        load(&mut symbols, 100, 10, 1, "A", 0x188);
-        load(&mut symbols, 200, 20, 1, "A", 0x208);
-        load(&mut symbols, 110, 5, 2, "B", 0x188);
-        load(&mut symbols, 100, 10, 1, "A", 0x188);
-        assert_eq!((symbols.bodies(), symbols.methods()), (3, 2));
-        let found: Vec<_> = [99, 100, 109, 110, 114, 115, 219, 220].iter().map(|address| symbols.frame_name(*address)).collect();
-        assert_eq!(found, ["0x63", "T.A", "T.A", "T.B", "T.B", "0x73", "T.A", "0xdc"]);
-        assert_eq!(symbols.tiers(symbols.find(100).unwrap()), [Tier::Tier0, Tier::Tier1]);
-        load(&mut symbols, 220, 5, 2, "B", 0x188);
-        assert_eq!([219, 220].map(|address| symbols.frame_name(address)), ["T.A", "T.B"], "next to each other");
-        load(&mut symbols, 105, 100, 3, "C", 0x188);
-        let found: Vec<_> = [100, 105, 200, 204, 205].iter().map(|address| symbols.frame_name(*address)).collect();
-        assert_eq!(found, ["0x64", "T.C", "T.C", "T.C", "0xcd"], "a place that is used again");
-        load(&mut symbols, 105, 100, 4, "D", 0x188);
-        assert_eq!(symbols.frame_name(105), "T.D");
-        let mut other = Symbols::default();
-        load(&mut other, 50, 60, 1, "X", 0x188);
-        load(&mut other, 300, 10, 1, "A", 0x100);
-        symbols.merge(&other);
-        assert_eq!([50, 105, 300].map(|address| symbols.frame_name(address)), ["0x32", "T.D", "T.A"], "what is known stays");
-        let method = symbols.find(300).unwrap();
-        assert_eq!((symbols.tiers(method).len(), symbols.parameters(method)), (3, "(int, Type[1])"));
-        load(&mut symbols, u64::MAX - 1, 100, 5, "E", 0);
-        load(&mut symbols, 0, 0, 6, "F", 0);
-        assert_eq!(symbols.frame_name(u64::MAX), "T.E");
-        assert_eq!(symbols.frame_name(0), "0x0");
-    }
-}
+pub(in crate::analysis) mod tests;

@@ -21,7 +21,7 @@ impl Symbols {
             let Some(id) = self.copy(other, body.method, &mut copy) else { return };
             let last = start.saturating_add(u64::from(body.size) - 1);
             if !self.covers(*start, last) {
-                self.insert(*start, Body { size: body.size, method: id }, other.osr.contains(start));
+                self.insert(*start, Body::new(body.size, id), other.osr.contains(start));
             }
         }
     }
@@ -37,7 +37,7 @@ impl Symbols {
 
     /// Copies the .NET method at an address from another table. Returns whether there is one.
     pub fn add_method_at(&mut self, address: u64, other: &Self) -> bool {
-        let Some((start, Body { size, method })) = other.body_at(address) else { return false };
+        let Some((start, Body { size, method, .. })) = other.body_at(address) else { return false };
         let module = other.methods[method.0 as usize].method.module;
         if let Some(path) = other.modules.get(&module).filter(|_| self.has_room_for(module)) {
             let path = self.names.add_str(other.names.get(*path));
@@ -45,7 +45,7 @@ impl Symbols {
         }
         let mut copy = |names: &mut Names, id| names.add_str(other.names.get(id));
         let Some(method) = self.copy(other, method, &mut copy) else { return false };
-        self.insert(start, Body { size, method }, other.osr.contains(&start));
+        self.insert(start, Body::new(size, method), other.osr.contains(&start));
         true
     }
 }

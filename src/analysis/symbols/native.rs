@@ -112,9 +112,9 @@ impl Symbols {
         let last = start.saturating_add(u64::from(size.max(1)) - 1);
         if start > address || last < address || self.covers(start, last) {
             self.clear(address, 1);
-            self.insert(address, Body { size: 1, method }, false);
+            self.insert(address, Body::new(1, method), false);
         } else {
-            self.insert(start, Body { size: size.max(1), method }, false);
+            self.insert(start, Body::new(size.max(1), method), false);
         }
     }
 
