@@ -14,6 +14,7 @@ pub(in crate::session) enum MethodNames {
     Missing,
 }
 
+/// Functions at sampled addresses, and the names resolved so far.
 #[derive(Debug)]
 pub(super) struct AddressNames {
     functions: NativeFunctions,
