@@ -44,6 +44,8 @@ pub(super) struct SecondarySinks {
     pub(super) recent: Option<FlightRecorder>,
     /// Waits derived from the events, for the kernel's CPU samples.
     waits: Option<RuntimeWaits>,
+    /// Methods, for the same, unless events are analyzed.
+    methods: Option<Live>,
     /// Whether the event belongs to the rundown, which is sent when a session is stopped and must be kept in full.
     rundown: ByMetadata<bool>,
     progress: Arc<Progress>,
@@ -55,6 +57,9 @@ impl Sink for SecondarySinks {
         if let Some(waits) = &mut self.waits {
             waits.trace(header);
         }
+        if let Some(methods) = &mut self.methods {
+            methods.trace(header);
+        }
         if let Some(recent) = &mut self.recent {
             recent.trace(header);
         }
@@ -65,6 +70,9 @@ impl Sink for SecondarySinks {
         if let Some(waits) = &mut self.waits {
             waits.metadata(metadata);
         }
+        if let Some(methods) = &mut self.methods {
+            methods.metadata(metadata);
+        }
         self.rundown.push(metadata.provider.ends_with("Rundown"));
     }
 
@@ -73,6 +81,9 @@ impl Sink for SecondarySinks {
         self.trigger.event(event);
         if let Some(waits) = &mut self.waits {
             waits.event(event);
+        }
+        if let Some(methods) = &mut self.methods {
+            methods.event(event);
         }
         if let Some(recent) = &mut self.recent {
             if self.rundown.of(event.metadata) && self.progress.stopping.load(Ordering::Relaxed) {
@@ -86,6 +97,9 @@ impl Sink for SecondarySinks {
         if let Some(waits) = &mut self.waits {
             waits.loss(loss);
         }
+        if let Some(methods) = &mut self.methods {
+            methods.loss(loss);
+        }
         if let Some(recent) = &mut self.recent {
             recent.loss(loss);
         }
@@ -98,6 +112,12 @@ impl SecondarySinks {
         let progress = &self.progress;
         if let (Some(cpu), Some(waits)) = (progress.cpu.get(), &mut self.waits) {
             cpu.add_runtime_waits(waits);
+        }
+        if let (Some(cpu), Some(methods)) = (progress.cpu.get(), &mut self.methods) {
+            if let Some(symbols) = progress.names.take() {
+                methods.add_symbols(&symbols);
+            }
+            cpu.set_osr_code(methods.symbols());
         }
         if self.trigger.is_triggered() {
             progress.stop_event.notify_one();
@@ -186,6 +206,7 @@ impl Counter {
             trigger,
             recent,
             waits: progress.cpu.get().map(|_| RuntimeWaits::default()),
+            methods: progress.cpu.get().filter(|_| !counting.analyzed).map(|_| Live::symbols_only()),
             rundown: ByMetadata::default(),
             progress: progress.clone(),
         };

@@ -100,10 +100,11 @@ impl Recorder {
             requests,
             ticks,
             scheduling,
-            cpu,
             joined_percent: None,
             threads: plan.analyzed.then(Threads::default),
-            names: plan.analyzed.then(|| MethodNameSearch::new(begun)),
+            // Without analysis, they are needed to complete the kernel samples.
+            names: (plan.analyzed || cpu.is_some()).then(|| MethodNameSearch::new(begun)),
+            cpu,
             plan,
             last: (begun, Totals::default()),
             stopping: None,

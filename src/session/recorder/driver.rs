@@ -54,6 +54,7 @@ pub(super) struct Driver {
     pub(super) joined_percent: Option<Arc<AtomicU8>>,
     /// Threads of the process, if events are analyzed.
     pub(super) threads: Option<Threads>,
+    /// Search for method names, if events are analyzed or there are kernel samples.
     pub(super) names: Option<MethodNameSearch>,
     pub(super) last: (Instant, Totals),
     pub(super) stopping: Option<Stopping>,
