@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::backlog::{Backlog, Source};
-use super::cpu::MethodNames;
+use super::cpu::{MethodNames, NAMING_INTERVAL};
 use super::live_snapshots::LiveSnapshots;
 use super::progress::Progress;
 use super::segments::Segments;
@@ -46,6 +46,8 @@ pub(super) struct SecondarySinks {
     waits: Option<RuntimeWaits>,
     /// Methods, for the same, unless events are analyzed.
     methods: Option<Live>,
+    /// When the samples are named next.
+    next_naming: Instant,
     /// Whether the event belongs to the rundown, which is sent when a session is stopped and must be kept in full.
     rundown: ByMetadata<bool>,
     progress: Arc<Progress>,
@@ -118,6 +120,10 @@ impl SecondarySinks {
                 methods.add_symbols(&symbols);
             }
             cpu.set_osr_code(methods.symbols());
+            if Instant::now() >= self.next_naming {
+                self.next_naming = Instant::now() + NAMING_INTERVAL;
+                cpu.name_if_many(methods.symbols(), MethodNames::Pending);
+            }
         }
         if self.trigger.is_triggered() {
             progress.stop_event.notify_one();
@@ -207,6 +213,7 @@ impl Counter {
             recent,
             waits: progress.cpu.get().map(|_| RuntimeWaits::default()),
             methods: progress.cpu.get().filter(|_| !counting.analyzed).map(|_| Live::symbols_only()),
+            next_naming: Instant::now() + NAMING_INTERVAL,
             rundown: ByMetadata::default(),
             progress: progress.clone(),
         };

@@ -38,6 +38,8 @@ pub use waits::without_idle_waits;
 const WAITS_KEYWORDS: u64 = 0x4001;
 /// Interval at which waits and methods are passed on to the collector.
 const PASS_ON_INTERVAL: Duration = Duration::from_millis(200);
+/// Interval at which samples that are only shown at the end are named, if there are many.
+pub(super) const NAMING_INTERVAL: Duration = Duration::from_secs(10);
 /// Maximum size of a session's stream, after which it is stopped.
 const MAX_STREAM_BYTES: u64 = 1 << 30;
 
@@ -193,15 +195,15 @@ async fn stop_sessions(names: &mut Option<Result<Listener<Live>, String>>, waits
     }
 }
 
-/// Delivers the profile at every interval, with the names known by then, until `show` returns false; never completes without an interval.
+/// Delivers the profile at every interval, with the names known by then, until `show` returns false. Without an interval, only limits their memory.
 async fn show_each(
     interval: Option<Duration>,
     collector: &Arc<Collector>,
     (names, known): (Option<&Listener<Live>>, MethodNames),
     mut show: impl FnMut(&CpuTime) -> bool,
 ) {
-    let Some(interval) = interval else { return std::future::pending().await };
-    let mut ticks = tokio::time::interval_at(Instant::now() + interval, interval);
+    let every = interval.unwrap_or(NAMING_INTERVAL);
+    let mut ticks = tokio::time::interval_at(Instant::now() + every, every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut symbols = Arc::new(Symbols::default());
     loop {
@@ -213,9 +215,15 @@ async fn show_each(
         symbols = copied.map_or(symbols, Arc::new);
         let (collector, symbols) = (Arc::clone(collector), Arc::clone(&symbols));
         // Reads files for names.
-        let time = start_blocking(move || collector.cpu_time(&symbols, known));
+        let time = start_blocking(move || match interval {
+            Some(_) => Some(collector.cpu_time(&symbols, known)),
+            None => {
+                collector.name_if_many(&symbols, known);
+                None
+            }
+        });
         // The task does not panic.
-        if !time.await.is_ok_and(|time| show(&time)) {
+        if !time.await.is_ok_and(|time| time.is_none_or(|time| show(&time))) {
             return;
         }
     }

@@ -88,6 +88,11 @@ impl CpuSamples {
         self.samples.cells().is_empty()
     }
 
+    /// Whether half of the room for different stacks is taken.
+    pub fn is_half_full(&self) -> bool {
+        self.tree.is_half_full()
+    }
+
     /// Counts a sample.
     pub fn add(&mut self, stack: &CpuStack<'_>) {
         self.add_time(stack, self.period_ns);

@@ -85,6 +85,24 @@ mod tests {
     const OSR: u32 = 5 << 7;
 
     #[test]
+    fn named_samples_need_less_room() {
+        let mut symbols = Symbols::default();
+        load(&mut symbols, 1, 1 << 20, 1, "A", 0);
+        let mut samples = CpuSamples::new(1000);
+        for address in 1..1 << 16 {
+            samples.add(&CpuStack { thread: ThreadId::of(7), at: 5, kernel: &[], user: &[address], missing: None });
+        }
+        assert!(!samples.is_half_full());
+        for address in 1 << 16..(1 << 16) + 10 {
+            samples.add(&CpuStack { thread: ThreadId::of(7), at: 5, kernel: &[], user: &[address], missing: None });
+        }
+        assert!(samples.is_half_full());
+        samples.name(&symbols, &OsrCallers::default());
+        assert!(!samples.is_half_full());
+        assert_eq!(samples.profile(&symbols).count(SampleFilter::ALL).samples().all(), (1 << 16) + 9);
+    }
+
+    #[test]
     fn caller_found_later_is_added_to_earlier_samples() {
         let mut symbols = Symbols::default();
         for (start, token, name, flags) in [(100, 1, "A", OSR), (200, 1, "A", 0), (500, 2, "B", 0), (900, 3, "C", 0)] {

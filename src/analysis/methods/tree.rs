@@ -109,6 +109,10 @@ impl StackTree {
         self.nodes.len() + DEPTH > NODES
     }
 
+    pub(super) fn is_half_full(&self) -> bool {
+        self.nodes.len() > NODES / 2
+    }
+
     /// Returns the node of a stack's leaf. Frames are leaf first; `missing` represents missing outer frames.
     pub(super) fn add(
         &mut self,

@@ -186,17 +186,32 @@ impl Collector {
 
     /// Returns all samples, with names from these methods and for all other sampled addresses.
     pub(in crate::session) fn cpu_time(&self, methods: &Symbols, known: MethodNames) -> CpuTime {
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = self.find_names(methods, known);
+        let time = self.lock().cpu_time(&names.symbols, self.over.load(Ordering::Relaxed));
+        names.symbols.forget_code();
+        time
+    }
+
+    /// Names the samples so far if there are many: there are far fewer functions than addresses, so that fewer stacks have to be merged later.
+    pub(in crate::session) fn name_if_many(&self, methods: &Symbols, known: MethodNames) {
+        if !self.lock().has_many() {
+            return;
+        }
+        let mut names = self.find_names(methods, known);
+        self.lock().name(&names.symbols);
+        names.symbols.forget_code();
+    }
+
+    fn find_names(&self, methods: &Symbols, known: MethodNames) -> MutexGuard<'_, AddressNames> {
         self.set_osr_code(methods);
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let code = self.code();
         // Reading files for names takes time: the second round names the samples collected during the first.
         for _ in 0..2 {
             let addresses = self.lock().addresses();
             names.find(&code, methods, known, &addresses);
         }
-        let time = self.lock().cpu_time(&names.symbols, self.over.load(Ordering::Relaxed));
-        names.symbols.forget_code();
-        time
+        names
     }
 
     /// Whether the process has generated code, for which the runtime has the names.
@@ -251,14 +266,22 @@ impl Collector {
 }
 
 impl Collected {
-    /// Returns all samples, with these names.
-    fn cpu_time(&mut self, symbols: &Symbols, is_over: bool) -> CpuTime {
+    fn has_many(&self) -> bool {
+        self.samples.is_half_full() || self.waits.is_half_full()
+    }
+
+    fn name(&mut self, symbols: &Symbols) {
         if self.file.is_some() {
             self.keep_addresses();
         }
         for samples in [&mut self.samples, &mut self.waits] {
             samples.name(symbols, &self.callers);
         }
+    }
+
+    /// Returns all samples, with these names.
+    fn cpu_time(&mut self, symbols: &Symbols, is_over: bool) -> CpuTime {
+        self.name(symbols);
         let Collected { samples, waits, loss, began, taken, .. } = &*self;
         let waits = waits.profile(symbols);
         let profile = samples.profile(symbols);
