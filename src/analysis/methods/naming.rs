@@ -2,7 +2,7 @@
 
 use super::super::Symbols;
 use super::osr::OsrCallers;
-use super::tree::{Frame, StackTree};
+use super::tree::{DecodedFrame, Frame, StackTree};
 
 impl StackTree {
     /// Replaces addresses by methods where that is final, completes the callers of methods in on-stack replacement, and merges nodes that become
@@ -63,7 +63,11 @@ impl StackTree {
         let mut moved = vec![Self::ROOT; self.len()];
         for (index, node) in self.nodes().iter().enumerate().skip(1) {
             let frame = if is_needed[index] { node.frame } else { node.frame.resolved(symbols) };
-            moved[index] = named.child(moved[node.parent as usize], frame);
+            let parent = moved[node.parent as usize];
+            // As in profiles: nameless functions of the same file that call each other are indistinguishable.
+            let is_nameless = matches!(frame.decode(), DecodedFrame::Method(method) if symbols.is_nameless(method));
+            let is_same = is_nameless && parent != Self::ROOT && named.nodes()[parent as usize].frame == frame;
+            moved[index] = if is_same { parent } else { named.child(parent, frame) };
         }
         moved
     }
@@ -79,7 +83,7 @@ impl StackTree {
 mod tests {
     use super::*;
     use crate::analysis::symbols::tests::load;
-    use crate::analysis::{CpuSamples, CpuStack, OsrSite, SampleFilter, ThreadId};
+    use crate::analysis::{CpuSamples, CpuStack, NativeFunction, Origin, OsrSite, SampleFilter, ThreadId};
 
     /// Flags of code for on-stack replacement.
     const OSR: u32 = 5 << 7;
@@ -100,6 +104,20 @@ mod tests {
         samples.name(&symbols, &OsrCallers::default());
         assert!(!samples.is_half_full());
         assert_eq!(samples.profile(&symbols).count(SampleFilter::ALL).samples().all(), (1 << 16) + 9);
+    }
+
+    #[test]
+    fn nameless_functions_of_a_file_are_merged() {
+        let mut symbols = Symbols::default();
+        let function = |start, name| NativeFunction { address: start, start, size: 50, name, image: "libclrjit.so", origin: Origin::Jit };
+        [100, 200, 300].iter().for_each(|start| symbols.add_native(&function(*start, "[libclrjit.so]")));
+        symbols.add_native(&function(400, "jitStartup"));
+        let mut tree = StackTree::default();
+        let mut add = |frames: &[u64]| tree.add(frames.iter().copied(), None, &Symbols::default());
+        let leaves = [add(&[110, 221, 331, 441, 121]), add(&[310, 441, 121]), add(&[410, 441])];
+        let moved = tree.name(&symbols, &OsrCallers::default());
+        let depths = leaves.map(|leaf| tree.path(moved[leaf as usize]).count());
+        assert_eq!((moved[leaves[0] as usize], depths), (moved[leaves[1] as usize], [3, 3, 2]));
     }
 
     #[test]

@@ -132,7 +132,7 @@ fn jit_time_excludes_nested_compilations() {
     body(&mut script, 5 * MS, 1, 2, "Inner", 0x188);
     body(&mut script, 10 * MS, 1, 1, "Outer", 0x208);
     body(&mut script, 11 * MS, 1, 4, "Ready", 0x100);
-    script.runtime(144, 1, 12 * MS, 1, Bytes::default());
+    script.runtime(144, 1, 12 * MS, 1, Bytes::default().u64(4).u64(1).u64(4000).u32(100).u32(4).u32(0x100));
     script.runtime(283, 0, 20 * MS, 5, Bytes::default().u16(0).u32(7));
     script.runtime(284, 0, 26 * MS, 5, Bytes::default().u16(0).u32(1).u32(6));
     let jit = script.snapshot().jit;
