@@ -16,6 +16,8 @@ const INDEX: u32 = 0x6474_e550;
 const MAX_TABLE_BYTES: u64 = 32 << 20;
 /// Maximum bytes at the start of the index that locate the call frame information.
 const INDEX_HEADER_BYTES: u64 = 64;
+/// Place of the encoding of the number of entries in the index (Linux Standard Base, `.eh_frame_hdr`).
+const COUNT_ENCODING: usize = 2;
 /// Longest entry that is evaluated, in bytes: each row requires a pass through one. Most have less than 100 bytes; the largest function of a .NET
 /// runtime and its libraries has 10 KB.
 const MAX_ENTRY_BYTES: usize = 16 << 10;
@@ -94,6 +96,10 @@ impl UnwindTable {
     /// Returns the entry of the instruction at an offset in the file.
     pub(in crate::net) fn entry(&self, place: u64) -> Option<UnwindEntry> {
         let address = self.segments.iter().find_map(|segment| segment.address_of(place))?;
+        // gimli's lookup overflows if the number of entries is larger than the four bytes that linkers write.
+        if *self.index.get(COUNT_ENCODING)? != gimli::DW_EH_PE_udata4.0 {
+            return None;
+        }
         let index = EhFrameHdr::new(&self.index, LittleEndian).parse(&self.bases, ADDRESS_SIZE).ok()?;
         let (found, begin) = (index.table()?.lookup(address, &self.bases).ok()?.direct().ok()?, index.eh_frame_ptr().direct().ok()?);
         // gimli's own lookup of the function overflows if the index is damaged.
@@ -173,6 +179,16 @@ mod tests {
         // Some functions use the frame pointer as a general register.
         assert!(rows.iter().any(|row| !row.is_from_frame_pointer && row.frame_pointer.is_some()));
         assert_eq!(table.entry(u64::MAX), None);
+    }
+
+    #[test]
+    fn number_of_entries_has_four_bytes() {
+        let (mut table, mut places) = library();
+        let place = places.find(|place| table.entry(*place).is_some()).unwrap();
+        // As many entries as eight bytes can count.
+        table.index[COUNT_ENCODING] = gimli::DW_EH_PE_udata8.0;
+        table.index[8..16].fill(0xff);
+        assert_eq!(table.entry(place), None);
     }
 
     /// Builds the table of one function at address 0, given the augmentation of its common information, and its instructions.

@@ -13,15 +13,13 @@ pub struct UserStack<'a> {
     pub bytes: &'a [u8],
 }
 
-/// The frame of a function that keeps the frame pointer, and those of its callers.
+/// The frame of a function that keeps the frame pointer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StackFrame {
     /// Address in the function: the instruction pointer, or a return address.
     pub address: u64,
     /// Return address into its caller.
     pub caller: u64,
-    /// Return address into the caller's caller.
-    pub outer: u64,
     /// Frame pointer of the function, and that of its caller.
     frame_pointers: [u64; 2],
 }
@@ -43,13 +41,12 @@ impl<'a> UserStack<'a> {
         self.bytes.get(place..)?.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes))
     }
 
-    /// Returns the frames by frame pointers, innermost first, except the last two.
+    /// Returns the frames by frame pointers, innermost first.
     pub fn frames(&self) -> impl Iterator<Item = StackFrame> {
         let frame = |address, own: u64| {
-            let outer = self.word(own)?;
-            let [caller, outer_return] = [own, outer].map(|frame| frame.checked_add(8).and_then(|place| self.word(place)));
+            let (outer, caller) = (self.word(own)?, self.word(own.checked_add(8)?)?);
             // Otherwise a loop in the stack would never end.
-            (outer > own).then_some(StackFrame { address, caller: caller?, outer: outer_return?, frame_pointers: [own, outer] })
+            (outer > own).then_some(StackFrame { address, caller, frame_pointers: [own, outer] })
         };
         std::iter::successors(frame(self.instruction_pointer, self.frame_pointer), move |inner| {
             frame(inner.caller, inner.frame_pointers[1])
@@ -79,13 +76,13 @@ mod tests {
         //                  1000          1016          1032          1048  1056
         let words = bytes(&[1016, 51, 1032, 52, 1048, 53, 0, 54]);
         let stack = UserStack::new([1000, 1000, 50], &words);
-        let found: Vec<_> = stack.frames().map(|StackFrame { address, caller, outer, .. }| [address, caller, outer]).collect();
-        assert_eq!(found, [[50, 51, 52], [51, 52, 53], [52, 53, 54]]);
+        let found: Vec<_> = stack.frames().map(|StackFrame { address, caller, .. }| [address, caller]).collect();
+        assert_eq!(found, [[50, 51], [51, 52], [52, 53]]);
         // Outside of the stack, in the wrong direction, or at the end of the address range.
         for frame_pointer in [0, 992, 1060, 1064, u64::MAX, u64::MAX - 7] {
             assert_eq!(UserStack::new([frame_pointer, 1000, 50], &words).frames().count(), 0, "{frame_pointer}");
         }
-        for (first, frames) in [(1000, 0), (992, 0), (u64::MAX, 0), (u64::MAX - 7, 0), (1008, 2)] {
+        for (first, frames) in [(1000, 0), (992, 0), (u64::MAX, 1), (u64::MAX - 7, 1), (1008, 2)] {
             let words = bytes(&[first, 1024, 1, 2, 3]);
             assert_eq!(UserStack::new([1000, 1000, 50], &words).frames().count(), frames, "{first}");
         }
@@ -99,7 +96,7 @@ mod tests {
         let find = |words: &[u64]| -> Vec<u64> {
             let words = bytes(words);
             let stack = UserStack::new([1000, 1000, 50], &words);
-            let frame = StackFrame { address: 50, caller: 51, outer: 60, frame_pointers: [1000, 1048] };
+            let frame = StackFrame { address: 50, caller: 51, frame_pointers: [1000, 1048] };
             stack.saved_return_addresses(&frame).collect()
         };
         assert_eq!(find(&words), [9, 70]);
@@ -107,7 +104,7 @@ mod tests {
         assert_eq!(find(&[1048, 51, 0, 0, 0, 0, 1048, 70]), [0; 0], "the caller's own frame");
         let stack = UserStack::new([1000, 1000, 50], &[]);
         for frame_pointers in [[u64::MAX, u64::MAX], [u64::MAX - 16, u64::MAX], [0, u64::MAX]] {
-            let frame = StackFrame { address: 50, caller: 51, outer: 60, frame_pointers };
+            let frame = StackFrame { address: 50, caller: 51, frame_pointers };
             assert_eq!(stack.saved_return_addresses(&frame).count(), 0);
         }
     }

@@ -15,7 +15,9 @@ pub(super) fn complete_frames(stack: &UserStack<'_>, frames: &mut [u64], callers
         }
         code.find_new(frame.caller);
         if let Some(caller) = saved_return_address(stack.saved_return_addresses(&frame), |address| code.kind_at(address)) {
-            callers.found(OsrSite { replaced: frame.caller, outer: frame.outer }, caller);
+            if let Some(outer) = frames.get(depth + 2) {
+                callers.found(OsrSite { replaced: frame.caller, outer: *outer }, caller);
+            }
             replaced = Some(std::mem::replace(&mut frames[depth + 1], caller));
         }
     }
