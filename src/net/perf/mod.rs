@@ -27,6 +27,7 @@ mod sampler;
 mod thread;
 #[cfg(target_os = "linux")]
 mod unwind;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is sampled"))]
 mod user_stack;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is sampled"))]
 mod wait;

@@ -53,13 +53,15 @@ impl NativeCode {
     /// Does nothing.
     pub fn refresh(&mut self) {}
 
-    /// Returns a chain without frames.
+    /// Does nothing.
     pub fn find_new(&mut self, _: u64) {}
 
+    /// Always `None`.
     pub fn kind_at(&self, _: u64) -> Option<CodeKind> {
         None
     }
 
+    /// Returns a chain without frames.
     pub fn chain_of<'a>(&'a mut self, _: &CpuSample<'a>, _: &'a mut Unwinder) -> CodeChain<'a> {
         CodeChain { frames: &[], broken: true }
     }
