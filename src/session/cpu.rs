@@ -38,7 +38,7 @@ pub use waits::without_idle_waits;
 const WAITS_KEYWORDS: u64 = 0x4001;
 /// Interval at which waits and methods are passed on to the collector.
 const PASS_ON_INTERVAL: Duration = Duration::from_millis(200);
-/// Interval at which samples that are only shown at the end are named, if there are many.
+/// Interval at which samples that are only shown at the end are named, if their number has grown.
 pub(super) const NAMING_INTERVAL: Duration = Duration::from_secs(10);
 /// Maximum size of a session's stream, after which it is stopped.
 const MAX_STREAM_BYTES: u64 = 1 << 30;
@@ -218,7 +218,7 @@ async fn show_each(
         let time = start_blocking(move || match interval {
             Some(_) => Some(collector.cpu_time(&symbols, known)),
             None => {
-                collector.name_if_many(&symbols, known);
+                collector.name_if_grown(&symbols, known);
                 None
             }
         });

@@ -88,9 +88,9 @@ impl CpuSamples {
         self.samples.cells().is_empty()
     }
 
-    /// Whether half of the room for different stacks is taken.
-    pub fn is_half_full(&self) -> bool {
-        self.tree.is_half_full()
+    /// Whether there are many different stacks, and twice as many as after names were last resolved.
+    pub fn has_grown(&self) -> bool {
+        self.tree.has_grown()
     }
 
     /// Counts a sample.

@@ -13,7 +13,7 @@ impl StackTree {
         let whole = if moved.is_some() { &completed } else { &*self };
         let mut named = Self::default();
         let renamed = whole.name_final(&mut named, symbols, callers);
-        *self = named;
+        self.replace_with_named(named);
         match moved {
             Some(moved) => moved.iter().map(|node| renamed[*node as usize]).collect(),
             None => renamed,
@@ -81,6 +81,8 @@ impl StackTree {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
     use crate::analysis::symbols::tests::load;
     use crate::analysis::{CpuSamples, CpuStack, NativeFunction, Origin, OsrSite, SampleFilter, ThreadId};
@@ -93,17 +95,22 @@ mod tests {
         let mut symbols = Symbols::default();
         load(&mut symbols, 1, 1 << 20, 1, "A", 0);
         let mut samples = CpuSamples::new(1000);
-        for address in 1..1 << 16 {
-            samples.add(&CpuStack { thread: ThreadId::of(7), at: 5, kernel: &[], user: &[address], missing: None });
-        }
-        assert!(!samples.is_half_full());
-        for address in 1 << 16..(1 << 16) + 10 {
-            samples.add(&CpuStack { thread: ThreadId::of(7), at: 5, kernel: &[], user: &[address], missing: None });
-        }
-        assert!(samples.is_half_full());
+        let add = |samples: &mut CpuSamples, addresses: Range<u64>| {
+            for address in addresses {
+                samples.add(&CpuStack { thread: ThreadId::of(7), at: 5, kernel: &[], user: &[address], missing: None });
+            }
+        };
+        add(&mut samples, 1..1 << 14);
+        assert!(!samples.has_grown());
+        add(&mut samples, 1 << 14..(1 << 14) + 10);
+        assert!(samples.has_grown());
+        samples.name(&Symbols::default(), &OsrCallers::default());
+        assert!(!samples.has_grown(), "the names are not known yet");
+        add(&mut samples, (1 << 14) + 10..(1 << 15) + 30);
+        assert!(samples.has_grown());
         samples.name(&symbols, &OsrCallers::default());
-        assert!(!samples.is_half_full());
-        assert_eq!(samples.profile(&symbols).count(SampleFilter::ALL).samples().all(), (1 << 16) + 9);
+        assert!(!samples.has_grown());
+        assert_eq!(samples.profile(&symbols).count(SampleFilter::ALL).samples().all(), (1 << 15) + 29);
     }
 
     #[test]

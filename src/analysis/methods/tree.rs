@@ -6,6 +6,8 @@ use super::super::{MethodId, Symbols};
 
 /// Maximum number of nodes.
 const NODES: usize = 1 << 17;
+/// Number of nodes above which names are looked up to save memory.
+const MANY: usize = 1 << 14;
 /// Maximum number of frames of a stack, counted from the leaf.
 const DEPTH: usize = 256;
 
@@ -15,6 +17,8 @@ pub(super) struct StackTree {
     /// The root first; every node follows its parent.
     nodes: Vec<Node>,
     children: HashMap<(u32, Frame), u32>,
+    /// Number of nodes after names were last resolved.
+    named: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +80,7 @@ impl Frame {
 
 impl Default for StackTree {
     fn default() -> Self {
-        Self { nodes: vec![Node { parent: 0, frame: Frame(0) }], children: HashMap::default() }
+        Self { nodes: vec![Node { parent: 0, frame: Frame(0) }], children: HashMap::default(), named: 0 }
     }
 }
 
@@ -109,8 +113,14 @@ impl StackTree {
         self.nodes.len() + DEPTH > NODES
     }
 
-    pub(super) fn is_half_full(&self) -> bool {
-        self.nodes.len() > NODES / 2
+    /// Whether there are many nodes, and twice as many as after names were last resolved.
+    pub(super) fn has_grown(&self) -> bool {
+        self.nodes.len() > MANY.max(2 * self.named)
+    }
+
+    /// Takes the nodes of a tree whose names were resolved.
+    pub(super) fn replace_with_named(&mut self, named: Self) {
+        *self = Self { named: named.len(), ..named };
     }
 
     /// Returns the node of a stack's leaf. Frames are leaf first; `missing` represents missing outer frames.

@@ -192,9 +192,9 @@ impl Collector {
         time
     }
 
-    /// Names the samples so far if there are many: there are far fewer functions than addresses, so that fewer stacks have to be merged later.
-    pub(in crate::session) fn name_if_many(&self, methods: &Symbols, known: MethodNames) {
-        if !self.lock().has_many() {
+    /// Names the samples so far if their number has grown: there are far fewer functions than addresses, so that the stacks take less memory.
+    pub(in crate::session) fn name_if_grown(&self, methods: &Symbols, known: MethodNames) {
+        if !self.lock().has_grown() {
             return;
         }
         let mut names = self.find_names(methods, known);
@@ -266,8 +266,8 @@ impl Collector {
 }
 
 impl Collected {
-    fn has_many(&self) -> bool {
-        self.samples.is_half_full() || self.waits.is_half_full()
+    fn has_grown(&self) -> bool {
+        self.samples.has_grown() || self.waits.has_grown()
     }
 
     fn name(&mut self, symbols: &Symbols) {
