@@ -379,8 +379,10 @@ fn errors_are_consistent_across_commands() {
     ] {
         run(words).assert_refused(2, message);
     }
-    let usage = run(&["trace", "--no-such-option"]);
-    assert!(usage.code == 2 && usage.stderr.starts_with("dn-top: unexpected argument"), "{}", usage.stderr);
+    for words in [["trace", "--no-such-option"], ["cpu", "--no-such-option"], ["run", "--no-such-option"]] {
+        let Output { code, stderr, .. } = run(&words);
+        assert!(code == 2 && stderr.starts_with("dn-top: unexpected argument") && !stderr.contains("tip:"), "{stderr}");
+    }
     run(&["--demo", "heap", "OrderService"]).assert_refused(2, "confirm with --yes");
     let missing = run(&["--demo", "trace"]);
     assert!(missing.code == 2 && missing.stderr.contains("  OrderService             dotnet OrderService.dll "), "{}", missing.stderr);

@@ -53,13 +53,18 @@ async fn processes(host: &Host) -> Result<Vec<Check>, Failure> {
             Contact::Ok | Contact::Unknown => answer += 1,
         }
     }
-    let mut checks = vec![Check::good("processes", format!("{:#} can be attached to", Counted(answer, ".NET process")))];
+    let mut checks = vec![attachable(answer)];
     checks.extend(
         others.into_iter().map(|(word, (count, one))| {
             Check::bad("processes", format!("{count} {word}, for example {one}"), "`dn-top ps` lists them all")
         }),
     );
     Ok(checks)
+}
+
+fn attachable(processes: u64) -> Check {
+    let finding = format!("{:#} can be attached to", Counted(processes, ".NET process"));
+    if processes == 0 { Check::optional("processes", finding) } else { Check::good("processes", finding) }
 }
 
 async fn perfetto() -> Check {
@@ -89,4 +94,17 @@ fn locale() -> Check {
 
 fn clipboard() -> Check {
     Check::good("clipboard", format!("copied text goes {}", clipboard_destination()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_process_is_not_a_success() {
+        let checks = [0, 1, 2].map(attachable);
+        let grades = checks.each_ref().map(|check| check.grade);
+        assert_eq!(grades, [Grade::Optional, Grade::Good, Grade::Good]);
+        assert_eq!(checks[0].finding.as_str(), "0 .NET processes can be attached to");
+    }
 }

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 use super::overrides::{conflicting, contradiction, switched_off};
@@ -54,7 +55,7 @@ impl CommandLine {
                 let line = text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
                 Failure::usage(format!("{name}:{line}: {}", SafeText::new(&what)))
             })?;
-            let matches = command.try_get_matches_from(&words);
+            let matches = command.try_get_matches_from(&words).map_err(without_escaping_tip);
             let mut parsed = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
             if let Ok((arguments, matches)) = &mut parsed {
                 if overrides.extend(conflicting(&root, matches, arguments.command.as_ref())) {
@@ -69,4 +70,15 @@ impl CommandLine {
             return Ok(Self { words, parsed });
         }
     }
+}
+
+/// Removes the tip to write an unknown option after `--`: no target is called like an option, and the program of `run` follows `--` anyway.
+fn without_escaping_tip(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) {
+        tips.retain(|tip| !tip.to_string().starts_with("to pass '"));
+        if !tips.is_empty() {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+        }
+    }
+    error
 }
