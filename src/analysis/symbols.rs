@@ -20,7 +20,8 @@ pub use native::{NativeFunction, Origin};
 
 /// Maximum number of method bodies.
 const BODIES: usize = 1 << 18;
-/// Maximum number of bodies kept after they were unloaded: their samples may still have to be named.
+/// Maximum number of bodies kept after they were unloaded: their samples may still have to be named. Also that of unload events kept until the
+/// load event arrives.
 const UNLOADED: usize = 1 << 14;
 /// Maximum number of methods.
 const METHODS: usize = 1 << 17;
@@ -39,6 +40,9 @@ pub struct Symbols {
     osr: BTreeSet<u64>,
     /// Start addresses of unloaded bodies, the oldest first.
     unloaded: VecDeque<u64>,
+    /// Times of unload events by start address, if no body is known there: threads write their events separately, and that of the finalizer, which
+    /// unloads, may arrive before those of the threads that compile.
+    early_unloads: HashMap<u64, i64>,
     methods: Vec<Known>,
     /// The signature being parsed, and its parameters; reused buffers.
     signature: String,
@@ -58,12 +62,21 @@ pub struct MethodId(pub(super) u32);
 struct Body {
     size: u32,
     method: MethodId,
-    is_unloaded: bool,
+    /// When it was loaded, in nanoseconds since the start of the session; [`Body::UNLOADED`] after it was unloaded.
+    loaded: i64,
 }
 
 impl Body {
+    /// Later than any event.
+    const UNLOADED: i64 = i64::MAX;
+
+    /// Creates a body loaded at an unknown time.
     fn new(size: u32, method: MethodId) -> Self {
-        Self { size, method, is_unloaded: false }
+        Self { size, method, loaded: i64::MIN }
+    }
+
+    fn is_unloaded(&self) -> bool {
+        self.loaded == Self::UNLOADED
     }
 }
 
@@ -104,10 +117,10 @@ impl Symbols {
                 let body = context.payload()?;
                 // Skip the names if they are not needed.
                 if self.is_selected(&body) {
-                    self.add(&context.payload()?);
+                    self.add(&context.payload()?, context.at);
                 }
             }
-            EventKind::MethodUnload => self.unload(context.payload::<MethodBody>()?.start),
+            EventKind::MethodUnload => self.unload(context.payload::<MethodBody>()?.start, context.at),
             EventKind::ModuleLoad | EventKind::ModuleRundown => {
                 let load: ModuleLoad<'_> = context.payload()?;
                 if self.has_room_for(load.module) {
@@ -146,7 +159,7 @@ impl Symbols {
         })
     }
 
-    fn add(&mut self, load: &MethodVerbose<'_>) {
+    fn add(&mut self, load: &MethodVerbose<'_>, at: i64) {
         let body = load.body;
         if body.size == 0 {
             return;
@@ -156,17 +169,30 @@ impl Symbols {
         let Some(id) = self.method(method, Origin::Managed, |symbols| symbols.parameters_of(load.signature)) else { return };
         self.methods[id.0 as usize].tiers |= 1 << body.tier() as u16;
         self.clear(body.start, body.size);
-        self.insert(body.start, Body::new(body.size, id), body.tier() == Tier::Osr);
+        self.insert(body.start, Body { size: body.size, method: id, loaded: at }, body.tier() == Tier::Osr);
+        if let Some(unloaded) = self.early_unloads.remove(&body.start) {
+            self.unload(body.start, unloaded);
+        }
     }
 
-    fn unload(&mut self, start: u64) {
-        let Some(body) = self.bodies.get_mut(&start) else { return };
-        body.is_unloaded = true;
+    fn unload(&mut self, start: u64, at: i64) {
+        let Some(body) = self.bodies.get_mut(&start) else {
+            if self.early_unloads.len() >= UNLOADED {
+                self.early_unloads.clear();
+            }
+            self.early_unloads.insert(start, at);
+            return;
+        };
+        // An event of a former body whose address range is already reused.
+        if at < body.loaded {
+            return;
+        }
+        body.loaded = Body::UNLOADED;
         self.unloaded.push_back(start);
         if self.unloaded.len() > UNLOADED
             && let Some(oldest) = self.unloaded.pop_front()
             // Otherwise its address range was reused.
-            && self.bodies.get(&oldest).is_some_and(|body| body.is_unloaded)
+            && self.bodies.get(&oldest).is_some_and(Body::is_unloaded)
         {
             self.bodies.remove(&oldest);
             self.osr.remove(&oldest);
@@ -178,6 +204,7 @@ impl Symbols {
         self.bodies.clear();
         self.osr.clear();
         self.unloaded.clear();
+        self.early_unloads.clear();
     }
 
     fn parameters_of(&mut self, signature: Utf16<'_>) -> NameId {

@@ -2,6 +2,10 @@ use super::*;
 use crate::wire::Put;
 
 pub(in crate::analysis) fn load(symbols: &mut Symbols, start: u64, size: u32, token: u32, name: &str, flags: u32) {
+    load_at(symbols, start, size, token, name, flags, 0);
+}
+
+fn load_at(symbols: &mut Symbols, start: u64, size: u32, token: u32, name: &str, flags: u32, at: i64) {
     let mut text = Vec::new();
     text.put_utf16z(name);
     let name = Utf16::new(&text[..text.len() - 2]);
@@ -9,7 +13,7 @@ pub(in crate::analysis) fn load(symbols: &mut Symbols, start: u64, size: u32, to
     let mut signature = Vec::new();
     signature.put_utf16z(&format!("void  (int32,class System.Type[{token}])"));
     let signature = Utf16::new(&signature[..signature.len() - 2]);
-    symbols.add(&MethodVerbose { body, namespace: Utf16::new(b"T\0"), name, signature });
+    symbols.add(&MethodVerbose { body, namespace: Utf16::new(b"T\0"), name, signature }, at);
 }
 
 #[test]
@@ -33,23 +37,49 @@ fn number_of_unloaded_bodies_is_limited() {
     let mut symbols = Symbols::default();
     load(&mut symbols, 1, 9, 1, "A", 0x188);
     load(&mut symbols, 10, 10, 2, "B", 0x288);
-    symbols.unload(10);
-    symbols.unload(15);
+    symbols.unload(10, 0);
+    symbols.unload(15, 0);
     assert_eq!((symbols.frame_name(10), symbols.osr_code().count()), ("T.B".to_owned(), 1), "samples of it may follow");
     for number in 2..=UNLOADED as u64 {
         load(&mut symbols, number * 10, 10, 2, "B", 0x188);
-        symbols.unload(number * 10);
+        symbols.unload(number * 10, 0);
     }
     assert_eq!(symbols.bodies(), UNLOADED + 1);
     // The address range of the oldest is reused.
     load(&mut symbols, 10, 10, 3, "C", 0x188);
     for number in UNLOADED as u64 + 1..=2 * UNLOADED as u64 {
         load(&mut symbols, number * 10, 10, 2, "B", 0x188);
-        symbols.unload(number * 10);
+        symbols.unload(number * 10, 0);
     }
     assert_eq!((symbols.bodies(), symbols.osr_code().count()), (UNLOADED + 2, 0));
     let found = [1, 10, 20, UNLOADED as u64 * 10, UNLOADED as u64 * 10 + 10].map(|address| symbols.frame_name(address));
     assert_eq!(found, ["T.A", "T.C", "0x14", &format!("{:#x}", UNLOADED * 10), "T.B"]);
+}
+
+#[test]
+fn loads_and_unloads_may_arrive_out_of_order() {
+    let mut symbols = Symbols::default();
+    let unloaded = |symbols: &Symbols| symbols.bodies.values().map(Body::is_unloaded).collect::<Vec<_>>();
+    // The unload event arrives first.
+    symbols.unload(10, 5);
+    load_at(&mut symbols, 10, 10, 1, "A", 0x188, 3);
+    assert_eq!((unloaded(&symbols), symbols.frame_name(10)), (vec![true], "T.A".to_owned()));
+    // The range is reused: the unload events of both bodies arrive after the second load event.
+    load_at(&mut symbols, 20, 10, 2, "B", 0x188, 6);
+    load_at(&mut symbols, 20, 10, 3, "C", 0x188, 8);
+    symbols.unload(20, 7);
+    assert_eq!(unloaded(&symbols), [true, false]);
+    symbols.unload(20, 9);
+    symbols.unload(20, 9);
+    assert_eq!((unloaded(&symbols), symbols.unloaded.len()), (vec![true, true], 2));
+    // The unload event belongs to a body loaded before the session.
+    symbols.unload(30, 4);
+    load_at(&mut symbols, 30, 10, 4, "D", 0x188, 5);
+    assert_eq!(unloaded(&symbols), [true, true, false]);
+    for start in 100..100 + 2 * UNLOADED as u64 {
+        symbols.unload(start, 0);
+    }
+    assert!(symbols.early_unloads.len() <= UNLOADED);
 }
 
 #[test]
