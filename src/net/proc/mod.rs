@@ -20,7 +20,7 @@ mod version_text;
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -300,11 +300,9 @@ impl Proc {
         open_regular_in(self, pid, path)
     }
 
-    /// Returns the kernel's functions as listed by `kallsyms`, at most `most` bytes.
-    pub(crate) fn kernel_functions(&self, most: u64) -> io::Result<Vec<u8>> {
-        let mut list = Vec::new();
-        File::from(self.open_file("kallsyms")?).take(most).read_to_end(&mut list)?;
-        Ok(list)
+    /// Opens `kallsyms`, which lists the kernel's functions.
+    pub(crate) fn kernel_functions(&self) -> io::Result<File> {
+        self.open_file("kallsyms").map(File::from)
     }
 
     /// Reads a file that the kernel returns whole: a short read is the end.
