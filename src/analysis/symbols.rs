@@ -170,9 +170,6 @@ impl Symbols {
         self.methods[id.0 as usize].tiers |= 1 << body.tier() as u16;
         self.clear(body.start, body.size);
         self.insert(body.start, Body { size: body.size, method: id, loaded: at }, body.tier() == Tier::Osr);
-        if let Some(unloaded) = self.early_unloads.remove(&body.start) {
-            self.unload(body.start, unloaded);
-        }
     }
 
     fn unload(&mut self, start: u64, at: i64) {
@@ -235,6 +232,9 @@ impl Symbols {
             self.bodies.insert(start, body);
             if is_osr {
                 self.osr.insert(start);
+            }
+            if let Some(unloaded) = self.early_unloads.remove(&start) {
+                self.unload(start, unloaded);
             }
         }
     }

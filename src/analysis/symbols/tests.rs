@@ -76,6 +76,12 @@ fn loads_and_unloads_may_arrive_out_of_order() {
     symbols.unload(30, 4);
     load_at(&mut symbols, 30, 10, 4, "D", 0x188, 5);
     assert_eq!(unloaded(&symbols), [true, true, false]);
+    // Another session names the body.
+    symbols.unload(50, 4);
+    let mut other = Symbols::default();
+    load(&mut other, 50, 10, 5, "E", 0x188);
+    symbols.merge(&other);
+    assert_eq!(unloaded(&symbols), [true, true, false, true]);
     for start in 100..100 + 2 * UNLOADED as u64 {
         symbols.unload(start, 0);
     }
