@@ -40,5 +40,5 @@ pub use frequency::{Frequency, FrequencyError};
 pub use function::{CodeChain, CodeFunction, CodeKind};
 pub use sample::{BlockedTime, CpuSample, SampleLoss};
 pub use sampler::CpuSampler;
-pub use user_stack::UserStack;
+pub use user_stack::{StackFrame, UserStack};
 pub use wait::Wait;
