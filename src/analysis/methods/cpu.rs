@@ -88,7 +88,7 @@ impl CpuSamples {
         self.samples.cells().is_empty()
     }
 
-    /// Whether there are many different stacks, and twice as many as after names were last resolved.
+    /// Whether there are many more different stacks than after names were last resolved.
     pub fn has_grown(&self) -> bool {
         self.tree.has_grown()
     }

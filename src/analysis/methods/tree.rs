@@ -6,7 +6,7 @@ use super::super::{MethodId, Symbols};
 
 /// Maximum number of nodes.
 const NODES: usize = 1 << 17;
-/// Number of nodes above which names are looked up to save memory.
+/// Number of new nodes after which names are resolved to save memory.
 const MANY: usize = 1 << 14;
 /// Maximum number of frames of a stack, counted from the leaf.
 const DEPTH: usize = 256;
@@ -113,9 +113,9 @@ impl StackTree {
         self.nodes.len() + DEPTH > NODES
     }
 
-    /// Whether there are many nodes, and twice as many as after names were last resolved.
+    /// Whether there are many more nodes than after names were last resolved.
     pub(super) fn has_grown(&self) -> bool {
-        self.nodes.len() > MANY.max(2 * self.named)
+        self.nodes.len() > self.named + MANY
     }
 
     /// Takes the nodes of a tree whose names were resolved.
