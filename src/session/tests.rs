@@ -288,7 +288,8 @@ async fn several_recordings_of_one_process_run_in_parallel() {
 
 /// Returns a client of a process that has exited.
 fn nowhere() -> Client {
-    Client::new(Endpoint { key: ProcessKey { pid: 77, started: 1 }, socket: PathBuf::from("/nowhere") })
+    let socket = PathBuf::from(if cfg!(windows) { r"\\.\pipe\nowhere" } else { "/nowhere" });
+    Client::new(Endpoint { key: ProcessKey { pid: 77, started: 1 }, socket })
 }
 
 /// Starts a pump into a file, with or without a flight recorder. Returns the other end of its stream.
@@ -321,7 +322,7 @@ async fn dump_is_found_and_never_overwrites_a_file() {
     let error = dump(&bench.client, &bench.process, &request(&missing.join("core")), |_| ()).await.unwrap_err();
     assert_eq!(error.to_string(), format!("the folder {} does not exist; choose one that does", missing.display()));
     let folder = dump(&bench.client, &bench.process, &request(&missing.join("")), |_| ()).await.unwrap_err();
-    assert_eq!(folder.to_string(), format!("the folder {}/ does not exist; choose one that does", missing.display()));
+    assert_eq!(folder.to_string(), format!("the folder {} does not exist; choose one that does", missing.join("").display()));
     // The report of an earlier dump.
     let again = bench.dir.path().join("again");
     std::fs::write(bench.dir.path().join("again.crashreport.json"), "{}").unwrap();
