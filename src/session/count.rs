@@ -122,7 +122,9 @@ impl SecondarySinks {
             cpu.set_osr_code(methods.symbols());
             if Instant::now() >= self.next_naming {
                 self.next_naming = Instant::now() + NAMING_INTERVAL;
-                cpu.name_if_grown(methods.symbols(), MethodNames::Pending);
+                if cpu.has_grown() {
+                    cpu.name(methods.symbols(), MethodNames::Pending);
+                }
             }
         }
         if self.trigger.is_triggered() {

@@ -208,20 +208,27 @@ async fn show_each(
     let mut symbols = Arc::new(Symbols::default());
     loop {
         ticks.tick().await;
+        if interval.is_none() && !collector.has_grown() {
+            continue;
+        }
         // The stream is not read while symbols are copied, so copy them only if there are new ones.
         let size = |symbols: &Symbols| (symbols.methods(), symbols.bodies());
         let copied =
             names.and_then(|names| names.with_sink(|live| (size(live.symbols()) != size(&symbols)).then(|| live.symbols().clone())));
         symbols = copied.map_or(symbols, Arc::new);
-        let (collector, symbols) = (Arc::clone(collector), Arc::clone(&symbols));
+        let (collector, copy) = (Arc::clone(collector), Arc::clone(&symbols));
         // Reads files for names.
         let time = start_blocking(move || match interval {
-            Some(_) => Some(collector.cpu_time(&symbols, known)),
+            Some(_) => Some(collector.cpu_time(&copy, known)),
             None => {
-                collector.name_if_grown(&symbols, known);
+                collector.name(&copy, known);
                 None
             }
         });
+        if interval.is_none() {
+            // The next copy may be needed much later, or never.
+            symbols = Arc::default();
+        }
         // The task does not panic.
         if !time.await.is_ok_and(|time| time.is_none_or(|time| show(&time))) {
             return;

@@ -26,7 +26,7 @@ use crate::net::client::Client;
 use crate::net::proc::Proc;
 
 /// Interval between listings of all threads.
-const LIST_INTERVAL: Duration = Duration::from_millis(100);
+const LIST_INTERVAL: Duration = Duration::from_millis(200);
 /// Interval at which the waits of blocked threads are observed.
 const OBSERVE_INTERVAL: Duration = Duration::from_millis(20);
 /// Interval between reports of waits in progress.

@@ -19,7 +19,7 @@ use crate::net::clock::monotonic_ns;
 use crate::net::perf::{BlockedTime, CodeChain, CpuSample, CpuSampler, NativeCode, SampleLoss, Unwinder, Wait};
 
 /// Minimum and maximum interval between reads of the thread times, in milliseconds.
-const THREADS_INTERVAL_MS: (usize, usize) = (100, 500);
+const THREADS_INTERVAL_MS: (usize, usize) = (200, 500);
 /// How long samples count as recent, in nanoseconds.
 const RECENT_NS: i64 = 2_000_000_000;
 /// Maximum number of addresses of a file that get names.
@@ -192,11 +192,13 @@ impl Collector {
         time
     }
 
-    /// Names the samples so far if their number has grown: there are far fewer functions than addresses, so that the stacks take less memory.
-    pub(in crate::session) fn name_if_grown(&self, methods: &Symbols, known: MethodNames) {
-        if !self.lock().has_grown() {
-            return;
-        }
+    /// Whether the samples so far should be [named](Self::name): there are far fewer functions than addresses, so that the stacks take less memory.
+    pub(in crate::session) fn has_grown(&self) -> bool {
+        self.lock().has_grown()
+    }
+
+    /// Names the samples so far.
+    pub(in crate::session) fn name(&self, methods: &Symbols, known: MethodNames) {
         let mut names = self.find_names(methods, known);
         self.lock().name(&names.symbols);
         names.symbols.forget_code();
@@ -352,7 +354,7 @@ mod tests {
     /// The CPU time in the live view is as recent as its samples; reading the times of many threads takes long.
     #[test]
     fn thread_times_are_read_less_often_if_there_are_many() {
-        assert_eq!([1, 100, 200, 5000].map(|threads| threads_interval(threads).as_millis()), [100, 100, 200, 500]);
+        assert_eq!([1, 200, 300, 5000].map(|threads| threads_interval(threads).as_millis()), [200, 200, 300, 500]);
     }
 
     #[test]
