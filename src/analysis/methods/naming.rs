@@ -8,15 +8,19 @@ impl StackTree {
     /// Replaces addresses by methods where that is final, completes the callers of methods in on-stack replacement, and merges nodes that become
     /// equal. Returns the new node of every old one.
     pub(super) fn name(&mut self, symbols: &Symbols, callers: &OsrCallers) -> Vec<u32> {
-        let mut completed = Self::default();
-        let moved = if callers.is_empty() { None } else { Some(self.complete(&mut completed, symbols, callers)) };
-        let whole = if moved.is_some() { &completed } else { &*self };
-        let mut named = Self::default();
-        let renamed = whole.name_final(&mut named, symbols, callers);
-        self.replace_with_named(named);
-        match moved {
-            Some(moved) => moved.iter().map(|node| renamed[*node as usize]).collect(),
-            None => renamed,
+        let mut other = self.take_spare();
+        let mut completed = None;
+        if !callers.is_empty() {
+            completed = Some(self.complete(&mut other, symbols, callers));
+            self.swap(&mut other);
+            other.clear();
+        }
+        let named = self.name_final(&mut other, symbols, callers);
+        self.swap(&mut other);
+        self.finish_naming(other);
+        match completed {
+            Some(completed) => completed.iter().map(|node| named[*node as usize]).collect(),
+            None => named,
         }
     }
 

@@ -89,6 +89,13 @@ impl Cell {
         }
     }
 
+    fn merge(&mut self, other: &Self) {
+        self.states.iter_mut().zip(other.states).for_each(|(sum, tally)| sum.add(tally));
+        self.recent_ns = self.recent_ns.saturating_add(other.recent_ns);
+        self.open_ns = self.open_ns.saturating_add(other.open_ns);
+        self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
+    }
+
     fn samples(&self) -> u64 {
         self.states.iter().map(|tally| u64::from(tally.samples)).sum()
     }
@@ -252,9 +259,7 @@ impl Samples {
     /// Applies new node indexes. Returns the new cell of every old one.
     pub(super) fn renumber_nodes(&mut self, moved: &[u32]) -> Vec<u32> {
         self.threads.iter_mut().for_each(|thread| thread.node = moved[thread.node as usize]);
-        let old = std::mem::take(&mut self.cells);
-        self.index.clear();
-        old.iter().map(|cell| self.merge(moved[cell.node as usize], cell.thread, cell)).collect()
+        self.rearrange(|cell, _| (moved[cell.node as usize], cell.thread))
     }
 
     /// Like [`Self::renumber_nodes`]; if that is not enough, merges the lightest cells into the undistinguished threads.
@@ -265,38 +270,43 @@ impl Samples {
         }
         let mut weights: Vec<u64> = self.cells.iter().map(Cell::samples).collect();
         let threshold = *weights.select_nth_unstable_by(CELLS / 4, |a, b| b.cmp(a)).1;
-        let old = std::mem::take(&mut self.cells);
-        self.index.clear();
-        let place = |cell: &Cell| {
+        let places = self.rearrange(|cell, threads| {
             if cell.samples() > threshold {
-                return self.merge(cell.node, cell.thread, cell);
+                return (cell.node, cell.thread);
             }
-            let moved_ns = &mut self.threads[cell.thread as usize].moved_ns;
+            let moved_ns = &mut threads[cell.thread as usize].moved_ns;
             *moved_ns = moved_ns.saturating_add(cell.cpu_ns);
-            self.merge(cell.node, OTHERS, cell)
-        };
-        let places: Vec<_> = old.iter().map(place).collect();
+            (cell.node, OTHERS)
+        });
         followed.into_iter().map(|cell| places[cell as usize]).collect()
     }
 
     /// Merges the samples of some threads into the undistinguished ones.
     pub(super) fn fold_threads(&mut self, is_folded: impl Fn(ThreadId) -> bool) {
-        let old = std::mem::take(&mut self.cells);
-        self.index.clear();
-        for cell in &old {
-            let thread = if is_folded(self.threads[cell.thread as usize].id) { OTHERS } else { cell.thread };
-            self.merge(cell.node, thread, cell);
-        }
+        self.rearrange(|cell, threads| (cell.node, if is_folded(threads[cell.thread as usize].id) { OTHERS } else { cell.thread }));
     }
 
-    fn merge(&mut self, node: u32, thread: u32, cell: &Cell) -> u32 {
-        let index = self.cell(node, thread);
-        let merged = &mut self.cells[index as usize];
-        merged.states.iter_mut().zip(cell.states).for_each(|(sum, tally)| sum.add(tally));
-        merged.recent_ns = merged.recent_ns.saturating_add(cell.recent_ns);
-        merged.open_ns = merged.open_ns.saturating_add(cell.open_ns);
-        merged.cpu_ns = merged.cpu_ns.saturating_add(cell.cpu_ns);
-        index
+    /// Gives every cell another node and thread, and merges those that become equal. Returns the new cell of every old one.
+    fn rearrange(&mut self, mut place: impl FnMut(&Cell, &mut [Thread]) -> (u32, u32)) -> Vec<u32> {
+        let Self { cells, index, threads, .. } = self;
+        index.clear();
+        let mut kept = 0;
+        let rearranged = (0..cells.len()).map(|old| {
+            let cell = cells[old];
+            let (node, thread) = place(&cell, threads);
+            let new = *index.entry((node, thread)).or_insert(kept);
+            if new == kept {
+                // In place: cells only move forward.
+                cells[new as usize] = Cell { node, thread, ..cell };
+                kept += 1;
+            } else {
+                cells[new as usize].merge(&cell);
+            }
+            new
+        });
+        let rearranged = rearranged.collect();
+        cells.truncate(kept as usize);
+        rearranged
     }
 }
 

@@ -19,6 +19,8 @@ pub(super) struct StackTree {
     children: HashMap<(u32, Frame), u32>,
     /// Number of nodes after names were last resolved.
     named: usize,
+    /// An empty tree whose memory is reused: names are resolved on changing threads, and an allocator does not return what each of them frees.
+    spare: Option<Box<Self>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -80,7 +82,7 @@ impl Frame {
 
 impl Default for StackTree {
     fn default() -> Self {
-        Self { nodes: vec![Node { parent: 0, frame: Frame(0) }], children: HashMap::default(), named: 0 }
+        Self { nodes: vec![Node { parent: 0, frame: Frame(0) }], children: HashMap::default(), named: 0, spare: None }
     }
 }
 
@@ -118,9 +120,27 @@ impl StackTree {
         self.nodes.len() > self.named + MANY
     }
 
-    /// Takes the nodes of a tree whose names were resolved.
-    pub(super) fn replace_with_named(&mut self, named: Self) {
-        *self = Self { named: named.len(), ..named };
+    /// Returns an empty tree, to be given back with [`Self::finish_naming`].
+    pub(super) fn take_spare(&mut self) -> Self {
+        self.spare.take().map(|spare| *spare).unwrap_or_default()
+    }
+
+    /// Records that names were resolved.
+    pub(super) fn finish_naming(&mut self, mut spare: Self) {
+        spare.clear();
+        (self.named, self.spare) = (self.len(), Some(Box::new(spare)));
+    }
+
+    /// Removes all stacks.
+    pub(super) fn clear(&mut self) {
+        self.nodes.truncate(1);
+        self.children.clear();
+    }
+
+    /// Swaps the stacks of two trees.
+    pub(super) fn swap(&mut self, other: &mut Self) {
+        std::mem::swap(&mut self.nodes, &mut other.nodes);
+        std::mem::swap(&mut self.children, &mut other.children);
     }
 
     /// Returns the node of a stack's leaf. Frames are leaf first; `missing` represents missing outer frames.
