@@ -7,7 +7,7 @@ use super::findings::{ALLOCATIONS_ADVICE, HEAP_ADVICE, KeyAdvice, exceptions_fin
 use super::recent::{exception_rate, full_collection_rate, gc_share, induced_rate, min_of_latest};
 use super::resources::{STACKS_ADVICE, generation_sizes};
 use super::{Finding, ResourceHistory, Tab, growth, stalls};
-use crate::analysis::{CounterSnapshot, CountersSnapshot, RequestDurations};
+use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot, RequestDurations};
 use crate::clr::{COUNTERS_PROVIDER, HOSTING_PROVIDER, HTTP_CLIENT_PROVIDER};
 use crate::diagnosis::{MIN_BUSY_CORES, MIN_CPU_WAITERS, MIN_THROTTLED_SHARE, Threshold, Thresholds};
 use crate::model::{Bytes, CountRate, Counted, CpuUse, Nanoseconds, Percent};
@@ -149,12 +149,12 @@ impl HealthIssue {
             }
             Self::FullCollections => {
                 let rate = full_collection_rate(counters)?;
-                let finding = finding(
-                    Tab::Gc,
-                    format!("{} gen 2 collections", CountRate(rate)),
-                    "large or long-lived objects allocated continuously",
-                    "why",
-                );
+                let reason = match counters.collections {
+                    CollectionMarks::Recorded(_) => "large or long-lived objects allocated continuously",
+                    // Without marks, it is not known which are induced.
+                    CollectionMarks::NotRecorded | CollectionMarks::TooMany(_) => "large or long-lived objects, or calls of GC.Collect",
+                };
+                let finding = finding(Tab::Gc, format!("{} gen 2 collections", CountRate(rate)), reason, "why");
                 // Induced collections are an issue of their own.
                 let excess = (rate - induced_rate(counters).unwrap_or(0.0)) / of(Threshold::Gen2Collections);
                 (excess, Finding { live: ALLOCATIONS_ADVICE, ..finding })

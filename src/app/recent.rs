@@ -13,6 +13,8 @@ const FULL_COLLECTION_VALUES: RangeInclusive<usize> = 5..=10;
 const INDUCED_SECONDS: RangeInclusive<i64> = 3..=10;
 /// The same for the share of time paused for GC: a single long pause of a large heap is no issue.
 const PAUSE_SECONDS: RangeInclusive<i64> = 5..=10;
+/// The same for the counter of the pauses.
+const PAUSE_VALUES: RangeInclusive<usize> = 5..=10;
 const SECOND: i64 = 1_000_000_000;
 
 /// Returns the smallest known one of the latest `count` values; `None` if there are fewer values, or none of them is known.
@@ -56,17 +58,19 @@ pub(super) fn induced_rate(counters: &CountersSnapshot) -> Option<f64> {
     Some(marks.filter(|mark| mark.is_induced).count() as f64 / seconds)
 }
 
-/// Returns the share of time paused for GC. The counter is the share since the previous collection: of two collections in a row it is high,
-/// however rare they are.
+/// Returns the share of time paused for GC. Before .NET 8, the counter is the share since the previous collection: of two collections in a row it
+/// is high, however rare they are.
 pub(super) fn gc_share(counters: &CountersSnapshot) -> Option<f64> {
-    let counted = counters.stats.gc_time_percent.map(|percent| percent / 100.0);
+    let of_latest = || counters.stats.gc_time_percent.map(|percent| percent / 100.0);
+    // Milliseconds per second.
+    let counted = |counter| mean_rate(counter, PAUSE_VALUES).map(|ms| ms / 1000.0);
     // Not every runtime has the events of pauses.
     let is_marked = matches!(&counters.collections, CollectionMarks::Recorded(marks) if !marks.is_empty());
     let paused =
         || recent_marks(counters, &PAUSE_SECONDS).map(|(marks, seconds)| (marks.map(|mark| mark.pause_ns as f64).sum::<f64>(), seconds));
     match paused().filter(|_| is_marked) {
         Some((paused_ns, seconds)) => Some((paused_ns / SECOND as f64 / seconds).min(1.0)),
-        None => counted,
+        None => runtime_counter(counters, "total-pause-time-by-gc").map_or_else(of_latest, counted),
     }
 }
 
@@ -109,5 +113,17 @@ mod tests {
         assert_eq!(share(&[7000, 5000, 3000, 1000], 500), Some(0.2));
         assert_eq!(share(&[10_500], 500), Some(0.0), "some time ago");
         assert_eq!(share(&[], 0), Some(0.3), "pauses are not recorded");
+    }
+
+    #[test]
+    fn gc_share_is_that_of_all_pauses_if_they_are_too_many_to_record() {
+        let share = |values: &[f64]| {
+            let mut counters = counters("total-pause-time-by-gc", values);
+            counters.collections = CollectionMarks::TooMany(1e6);
+            gc_share(&counters)
+        };
+        assert_eq!(share(&[9000.0, 260.0, 260.0, 260.0, 260.0]), None);
+        assert_eq!(share(&[9000.0, 260.0, 260.0, 260.0, 260.0, 260.0]), Some(0.26));
+        assert_eq!(share(&[&[0.0; 20][..], &[1000.0]].concat()), Some(0.1), "a single long pause");
     }
 }

@@ -4,10 +4,11 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dn_top::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot, RuntimeStats};
+use dn_top::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot, Live, RuntimeStats};
 use dn_top::model::{Contact, Process};
 use dn_top::net::discovery::Sources;
 use dn_top::net::{Clients, Directory};
+use dn_top::nettrace::{Decoder, Limits};
 use dn_top::session::{WatchOptions, watch};
 use tokio::sync::watch::channel;
 use tokio::task::JoinHandle;
@@ -195,6 +196,38 @@ fn each_collection_has_a_mark() {
         }
         assert_eq!(watched.end().await, Ok(()), "{runtime}");
         assert!(program.answers(), "{runtime}");
+    });
+}
+
+/// Bursts of collections: the latest one usually follows right after another, so that its share of the time since then says little about all.
+#[test]
+fn time_in_gc_is_that_of_all_pauses() {
+    runtimes::each_async(runtimes::since(8, runtimes::with("known")), async |runtime| {
+        let mut program = runtime.program("known").start();
+        assert_eq!(program.line(), "ready");
+        let (process, clients) = find(&program).await;
+        let watched = Watched::start(&process, &clients, false);
+        watched.until("figures", |counters| counters.stats.heap).await;
+        program.command("native 3600000");
+        let counted = |counters: &CountersSnapshot| {
+            let counter = counters.counters.iter().find(|counter| counter.name == "total-pause-time-by-gc")?;
+            counter.history.iter().rev().nth(3).filter(|(_, rate)| *rate > 0.0)?;
+            counters.stats.gc_time_percent
+        };
+        let counted = watched.until("time in GC of some seconds", counted).await;
+        let place = folder();
+        let file = place.path().join("gc.nettrace");
+        let pid = program.pid().to_string();
+        let trace = Invocation::new(["trace", &pid, "--profile", "gc-collect", "--duration", "3s", "-o", file.to_str().unwrap()]).start();
+        let traced = tokio::task::spawn_blocking(move || trace.wait()).await.unwrap();
+        assert_eq!(traced.code, 0, "{runtime}: {}", traced.stderr);
+        let (mut decoder, mut live) = (Decoder::new(Limits::default()), Live::default());
+        decoder.feed(&fs::read(file).unwrap(), &mut live).unwrap();
+        let recorded = live.snapshot(0).gc.pauses.total_ns as f64 / 3e7;
+        eprintln!("{runtime}: {counted:.0} % according to counters, {recorded:.0} % according to events");
+        // Less beside other programs.
+        assert!((1.0..50.0).contains(&recorded) && (counted - recorded).abs() < 15.0, "{runtime}: {counted} {recorded}");
+        assert_eq!(watched.end().await, Ok(()), "{runtime}");
     });
 }
 

@@ -13,8 +13,8 @@ pub struct RuntimeStats {
     pub heap: Option<f64>,
     /// Allocation rate, in bytes per second.
     pub allocation_rate: Option<f64>,
-    /// Time in GC, in percent of the time since the previous collection (EventCounter; 0 after ten intervals without a collection) or of the
-    /// interval (meter).
+    /// Time in GC, in percent of the interval, from the total of the pauses (.NET 8 and later). Older runtimes only publish that of the latest
+    /// collection, in percent of the time since the previous one; 0 after ten intervals without a collection.
     pub gc_time_percent: Option<f64>,
     /// Collections per second, by generation.
     pub collections: [Option<f64>; 3],
@@ -55,9 +55,10 @@ impl RuntimeStats {
             cpu_percent: value("cpu-usage").or_else(cpu),
             heap: value("gc-heap-size").map(|mb| mb * MEGABYTE).or_else(|| values("dotnet.gc.last_collection.heap.size")),
             allocation_rate: rate("alloc-rate").or_else(|| rates("dotnet.gc.heap.total_allocated")),
-            gc_time_percent: value("time-in-gc")
-                .map(|percent| if are_collecting { percent } else { 0.0 })
-                .or_else(|| rates("dotnet.gc.pause.time").map(|share| share * 100.0)),
+            gc_time_percent: rate("total-pause-time-by-gc")
+                .map(|ms_per_second| ms_per_second / 10.0)
+                .or_else(|| rates("dotnet.gc.pause.time").map(|share| share * 100.0))
+                .or_else(|| value("time-in-gc").map(|percent| if are_collecting { percent } else { 0.0 })),
             collections: [("gen-0-gc-count", "gen0"), ("gen-1-gc-count", "gen1"), ("gen-2-gc-count", "gen2")]
                 .map(|(counter, tag)| rate(counter).or_else(|| generation(tag))),
             exceptions: rate("exception-count").or_else(|| rates("dotnet.exceptions")),
@@ -98,6 +99,15 @@ mod tests {
         let (mut collecting, idle) = ([0.0; 10], [0.0; 10]);
         collecting[0] = 1.0;
         assert_eq!([percent(&collecting), percent(&idle[1..]), percent(&idle)], [Some(7.0), Some(7.0), Some(0.0)]);
+    }
+
+    /// The latest of many collections can follow right after another.
+    #[test]
+    fn time_in_gc_is_that_of_all_pauses_if_published() {
+        let percent = |name, history: &[f64]| RuntimeStats::new(&[counter("time-in-gc", &[90.0]), counter(name, history)]).gc_time_percent;
+        assert_eq!(percent("total-pause-time-by-gc", &[5000.0]), Some(90.0), "the total since the start");
+        assert_eq!(percent("total-pause-time-by-gc", &[5000.0, 260.0]), Some(26.0));
+        assert_eq!(percent("dotnet.gc.pause.time", &[0.25]), Some(25.0));
     }
 
     #[test]

@@ -62,12 +62,21 @@ impl State {
         let of = |name: &str| runtime_counter(counters?, name);
         let either = |one: &str, other: &str| of(one).or_else(|| of(other));
         let count: fn(f64) -> String = |value| Count(value as u64).to_string();
+        let share = |title, counter: &CounterSnapshot, per_percent: f64, more: &str| {
+            let shares: History = history(counter).into_iter().map(|(at, value)| (at, value / per_percent)).collect();
+            single(title, percent, Role::Events, &shares, more.to_owned())
+        };
+        let gc_time = || {
+            let paused = of("total-pause-time-by-gc").and_then(|counter| share(GC_TIME, counter, MS_PER_SECOND, ""));
+            let metered = || of("dotnet.gc.pause.time").and_then(|counter| share(GC_TIME, counter, SECONDS_PER_SECOND, ""));
+            paused.or_else(metered).or_else(|| gc_time(of("time-in-gc"), of("gen-0-gc-count")))
+        };
         [
             single("CPU", percent, Role::Events, &usage.cpu(process.key), cores),
             counters.and_then(|counters| requests(counters, process.runtime.as_ref())),
             counters.and_then(|counters| durations(&counters.requests)),
             counters.and_then(heap),
-            gc_time(of("time-in-gc"), of("gen-0-gc-count")),
+            gc_time(),
             figure(
                 "Allocation rate",
                 |value| ByteRate(value).to_string(),
@@ -85,11 +94,9 @@ impl State {
             figure("Thread pool threads", count, Role::Bytes, either("threadpool-thread-count", "dotnet.thread_pool.thread.count")),
             figure("Completed work items", rate, Role::Events, of("threadpool-completed-items-count")),
             // NativeAOT programs have the counter as well, but it is always 0.
-            of("time-in-jit").filter(|_| !process.native_aot).and_then(|counter| {
-                // The counter is in milliseconds per second.
-                let shares: History = history(counter).into_iter().map(|(at, ms)| (at, ms / 10.0)).collect();
-                single("Time in JIT", percent, Role::Events, &shares, " of a core".to_owned())
-            }),
+            of("time-in-jit")
+                .filter(|_| !process.native_aot)
+                .and_then(|counter| share("Time in JIT", counter, MS_PER_SECOND, " of a core")),
             single(MEMORY_GRAPH, bytes, Role::Bytes, &usage.rss(process.key), String::new()),
             single(THREADS, count, Role::Bytes, &usage.threads(process.key), String::new()),
         ]
@@ -104,6 +111,10 @@ fn percent(value: f64) -> String {
     if value < 9.95 { format!("{value:.1} %") } else { format!("{value:.0} %") }
 }
 
+const GC_TIME: &str = "Time in GC";
+/// How many milliseconds or seconds per second are one percent.
+const MS_PER_SECOND: f64 = 10.0;
+const SECONDS_PER_SECOND: f64 = 0.01;
 /// The megabytes of EventCounters are 10^6 bytes.
 const MEGABYTE: f64 = 1e6;
 /// Seconds without a collection after which the time in GC is taken as 0.
@@ -185,7 +196,8 @@ fn heap(counters: &CountersSnapshot) -> Option<Graph> {
     Some(Graph { title: "GC heap", now, unit: bytes, layers, marks: Vec::new() })
 }
 
-/// Draws percent of time in GC. The counter keeps its value until the next collection, however long ago the last one was.
+/// Draws percent of time in GC, as published before .NET 8: the counter keeps its value until the next collection, however long ago the last one
+/// was.
 fn gc_time(share: Option<&CounterSnapshot>, collections: Option<&CounterSnapshot>) -> Option<Graph> {
     let mut values = seconds(&history(share?));
     let collected = collections.map(|counter| seconds(&history(counter))).unwrap_or_default();
@@ -197,5 +209,5 @@ fn gc_time(share: Option<&CounterSnapshot>, collections: Option<&CounterSnapshot
     }
     let now = percent(*values.last()?);
     let layers = vec![Layer { label: String::new(), role: Role::Events, values }];
-    Some(Graph { title: "Time in GC", now, unit: percent, layers, marks: Vec::new() })
+    Some(Graph { title: GC_TIME, now, unit: percent, layers, marks: Vec::new() })
 }
