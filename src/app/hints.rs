@@ -52,7 +52,8 @@ impl State {
         let reserved: u16 = help.iter().map(|entry| hint(self, entry, 0).width + GAP).sum();
         for (entry, reserved) in others.into_iter().map(|entry| (entry, reserved)).chain(help.into_iter().map(|entry| (entry, 0))) {
             let hint = hint(self, entry, x);
-            if x + hint.width + reserved <= end && !hints.iter().any(|other| other.action == hint.action && other.label == hint.label) {
+            // One key is enough for what several do.
+            if x + hint.width + reserved <= end && hints.iter().all(|other| other.label != hint.label) {
                 x += hint.width + GAP;
                 hints.push(hint);
             }

@@ -55,7 +55,7 @@ const ACTIONS: &[Entry] = &[
         Shape::List => "tree",
         Shape::Tree => "flame graph",
         Shape::Flame => "list",
-        Shape::Threads => "back",
+        Shape::Threads => "methods",
         Shape::Callers => "tree/flame",
     }),
     details(Action::Threads, &[char('s')], "threads", "Choose a thread.", places::METHODS, Do(State::toggle_threads))
