@@ -58,10 +58,11 @@ pub(super) fn induced_rate(counters: &CountersSnapshot) -> Option<f64> {
     Some(marks.filter(|mark| mark.is_induced).count() as f64 / seconds)
 }
 
-/// Returns the share of time paused for GC. Before .NET 8, the counter is the share since the previous collection: of two collections in a row it
-/// is high, however rare they are.
+/// Returns the share of time paused for GC. Before .NET 8, there is only a counter of the share since the previous collection: of two collections in
+/// a row it is high, however rare they are, so that it says nothing if there are too many to record.
 pub(super) fn gc_share(counters: &CountersSnapshot) -> Option<f64> {
-    let of_latest = || counters.stats.gc_time_percent.map(|percent| percent / 100.0);
+    let are_too_many = matches!(counters.collections, CollectionMarks::TooMany(_));
+    let of_latest = || counters.stats.gc_time_percent.filter(|_| !are_too_many).map(|percent| percent / 100.0);
     // Milliseconds per second.
     let counted = |counter| mean_rate(counter, PAUSE_VALUES).map(|ms| ms / 1000.0);
     // Not every runtime has the events of pauses.
@@ -117,11 +118,13 @@ mod tests {
 
     #[test]
     fn gc_share_is_that_of_all_pauses_if_they_are_too_many_to_record() {
-        let share = |values: &[f64]| {
-            let mut counters = counters("total-pause-time-by-gc", values);
+        let share = |name, values: &[f64]| {
+            let mut counters = counters(name, values);
             counters.collections = CollectionMarks::TooMany(1e6);
             gc_share(&counters)
         };
+        assert_eq!(share("exception-count", &[0.0; 20]), None, "unknown");
+        let share = |values: &[f64]| share("total-pause-time-by-gc", values);
         assert_eq!(share(&[9000.0, 260.0, 260.0, 260.0, 260.0]), None);
         assert_eq!(share(&[9000.0, 260.0, 260.0, 260.0, 260.0, 260.0]), Some(0.26));
         assert_eq!(share(&[&[0.0; 20][..], &[1000.0]].concat()), Some(0.1), "a single long pause");

@@ -227,6 +227,7 @@ impl Program {
             ("exception-count", "Exception Count", "", (exception * wave).round()),
             ("alloc-rate", "Allocation Rate", "B", (gc * wave * 14e6).round()),
             ("gen-0-gc-count", "Gen 0 GC Count", "", (gc * wave).round()),
+            ("total-pause-time-by-gc", "Time paused by GC", "ms", gc * wave * MEAN_PAUSE_MS * self.pause_factor()),
         ] {
             let payload = kind::sum_payload(name, display, unit, increment);
             self.write(Kind::CounterSum, time, self.pid + 3, 0, &payload);

@@ -207,7 +207,7 @@ fn gc_time(share: Option<&CounterSnapshot>, collections: Option<&CounterSnapshot
             *value = 0.0;
         }
     }
-    let now = percent(*values.last()?);
+    let now = format!("{}  of the latest GC", percent(*values.last()?));
     let layers = vec![Layer { label: String::new(), role: Role::Events, values }];
     Some(Graph { title: GC_TIME, now, unit: percent, layers, marks: Vec::new() })
 }
