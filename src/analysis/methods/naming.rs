@@ -104,17 +104,17 @@ mod tests {
                 samples.add(&CpuStack { thread: ThreadId::of(7), at: 5, kernel: &[], user: &[address], missing: None });
             }
         };
-        add(&mut samples, 1..1 << 14);
+        add(&mut samples, 1..1 << 12);
         assert!(!samples.has_grown());
-        add(&mut samples, 1 << 14..(1 << 14) + 10);
+        add(&mut samples, 1 << 12..(1 << 12) + 10);
         assert!(samples.has_grown());
         samples.name(&Symbols::default(), &OsrCallers::default());
         assert!(!samples.has_grown(), "the names are not known yet");
-        add(&mut samples, (1 << 14) + 10..(1 << 15) + 30);
+        add(&mut samples, (1 << 12) + 10..(1 << 13) + 30);
         assert!(samples.has_grown());
         samples.name(&symbols, &OsrCallers::default());
         assert!(!samples.has_grown());
-        assert_eq!(samples.profile(&symbols).count(SampleFilter::ALL).samples().all(), (1 << 15) + 29);
+        assert_eq!(samples.profile(&symbols).count(SampleFilter::ALL).samples().all(), (1 << 13) + 29);
     }
 
     #[test]

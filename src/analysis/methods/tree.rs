@@ -7,7 +7,7 @@ use super::super::{MethodId, Symbols};
 /// Maximum number of nodes.
 const NODES: usize = 1 << 17;
 /// Number of new nodes after which names are resolved to save memory.
-const MANY: usize = 1 << 14;
+const MANY: usize = 1 << 12;
 /// Maximum number of frames of a stack, counted from the leaf.
 const DEPTH: usize = 256;
 
