@@ -183,7 +183,7 @@ fn watching_marks_process_with_health_issue() {
     press(&screen, ENTER, "of the time in GC");
     screen.wait_for("4: why; T, gc-verbose");
     // Its other counters, and their rates.
-    press(&screen, "\r9", "- System.Runtime (9)");
+    press(&screen, "\r9", "- System.Runtime (10)");
     press(&screen, "/alloc\r", "- System.Runtime (1)");
     screen.wait_until("its rate", |shown| shown.lines().any(|line| line.contains("alloc-rate") && line.contains(" MB/s")));
     press(&screen, "\r", "+ System.Runtime (1)");
