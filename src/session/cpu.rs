@@ -4,6 +4,7 @@ mod address_names;
 mod blocked;
 mod collector;
 mod file;
+mod methods;
 mod osr;
 mod waits;
 
@@ -169,15 +170,12 @@ pub async fn profile_cpu(
     if let Some(waits) = &waits {
         waits.with_sink(|waits| collector.add_runtime_waits(waits));
     }
-    let symbols = match &names {
-        Some(Ok(names)) => names.with_sink(|live| live.symbols().clone()),
-        _ => Symbols::default(),
-    };
+    let methods = names.and_then(Result::ok).map(|names| names.sink());
     // Reads files for names.
     let named = start_blocking(move || {
         let known = if names_missing.is_none() { MethodNames::Complete } else { MethodNames::Missing };
-        let time = collector.cpu_time(&symbols, known);
-        let file = collector.finish_file(&symbols, known);
+        let time = collector.cpu_time(&methods, known);
+        let file = collector.finish_file(&methods, known);
         CpuProfile { time, period_ns, names_missing, ended, file }
     });
     named.await.map_err(|_| gone())
@@ -205,30 +203,21 @@ async fn show_each(
     let every = interval.unwrap_or(NAMING_INTERVAL);
     let mut ticks = tokio::time::interval_at(Instant::now() + every, every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut symbols = Arc::new(Symbols::default());
+    let methods = names.map(Listener::sink);
     loop {
         ticks.tick().await;
         if interval.is_none() && !collector.has_grown() {
             continue;
         }
-        // The stream is not read while symbols are copied, so copy them only if there are new ones.
-        let size = |symbols: &Symbols| (symbols.methods(), symbols.bodies());
-        let copied =
-            names.and_then(|names| names.with_sink(|live| (size(live.symbols()) != size(&symbols)).then(|| live.symbols().clone())));
-        symbols = copied.map_or(symbols, Arc::new);
-        let (collector, copy) = (Arc::clone(collector), Arc::clone(&symbols));
+        let (collector, methods) = (Arc::clone(collector), methods.clone());
         // Reads files for names.
         let time = start_blocking(move || match interval {
-            Some(_) => Some(collector.cpu_time(&copy, known)),
+            Some(_) => Some(collector.cpu_time(&methods, known)),
             None => {
-                collector.name(&copy, known);
+                collector.name(&methods, known);
                 None
             }
         });
-        if interval.is_none() {
-            // The next copy may be needed much later, or never.
-            symbols = Arc::default();
-        }
         // The task does not panic.
         if !time.await.is_ok_and(|time| time.is_none_or(|time| show(&time))) {
             return;

@@ -39,6 +39,11 @@ impl<S: Sink + Send + 'static> Listener<S> {
         action(&mut self.sink.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Returns the sink, for other threads. The stream is not read while it is locked.
+    pub(super) fn sink(&self) -> Arc<Mutex<S>> {
+        Arc::clone(&self.sink)
+    }
+
     /// Whether the stream has ended: the target exited, the session was stopped, or the data was too much or undecodable.
     pub(super) fn is_over(&self) -> bool {
         self.session.has_ended()

@@ -1,5 +1,6 @@
 //! Names of sampled addresses.
 
+use super::methods::Methods;
 use crate::analysis::{CpuSamples, NativeFunction, Origin, Symbols};
 use crate::net::perf::{CodeFunction, CodeKind, NativeCode, NativeFunctions};
 
@@ -28,10 +29,19 @@ impl AddressNames {
     }
 
     /// Resolves each of these addresses.
-    pub(super) fn find(&mut self, code: &NativeCode, methods: &Symbols, known: MethodNames, addresses: &[u64]) {
+    pub(super) fn find(&mut self, code: &NativeCode, methods: &impl Methods, known: MethodNames, addresses: &[u64]) {
+        let Self { functions, symbols } = self;
+        methods.with(&mut |methods| {
+            for &address in addresses {
+                if symbols.find(address).is_none() {
+                    symbols.add_method_at(address, methods);
+                }
+            }
+        });
+        // Reads files.
         for &address in addresses {
-            if self.symbols.find(address).is_none() && !self.symbols.add_method_at(address, methods) {
-                add_name(&mut self.symbols, address, code, &mut self.functions, known);
+            if symbols.find(address).is_none() {
+                add_name(symbols, address, code, functions, known);
             }
         }
     }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::address_names::{AddressNames, MethodNames};
 use super::blocked::BlockedIntervals;
 use super::file::CpuFile;
+use super::methods::Methods;
 use super::osr::complete_frames;
 use super::waits::{attribute_waits, without_idle_waits};
 use crate::analysis::{CpuSamples, CpuStack, MissingFrames, OsrCallers, OsrSite, Profile, RuntimeWaits, Symbols, ThreadId, Waits};
@@ -185,7 +186,7 @@ impl Collector {
     }
 
     /// Returns all samples, with names from these methods and for all other sampled addresses.
-    pub(in crate::session) fn cpu_time(&self, methods: &Symbols, known: MethodNames) -> CpuTime {
+    pub(in crate::session) fn cpu_time(&self, methods: &impl Methods, known: MethodNames) -> CpuTime {
         let mut names = self.find_names(methods, known);
         let time = self.lock().cpu_time(&names.symbols, self.over.load(Ordering::Relaxed));
         names.symbols.forget_code();
@@ -198,14 +199,14 @@ impl Collector {
     }
 
     /// Names the samples so far.
-    pub(in crate::session) fn name(&self, methods: &Symbols, known: MethodNames) {
+    pub(in crate::session) fn name(&self, methods: &impl Methods, known: MethodNames) {
         let mut names = self.find_names(methods, known);
         self.lock().name(&names.symbols);
         names.symbols.forget_code();
     }
 
-    fn find_names(&self, methods: &Symbols, known: MethodNames) -> MutexGuard<'_, AddressNames> {
-        self.set_osr_code(methods);
+    fn find_names(&self, methods: &impl Methods, known: MethodNames) -> MutexGuard<'_, AddressNames> {
+        methods.with(&mut |methods| self.set_osr_code(methods));
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let code = self.code();
         // Reading files for names takes time: the second round names the samples collected during the first.
@@ -237,8 +238,8 @@ impl Collector {
     }
 
     /// Writes the names to the file and gives it its final name; `None` if there is no file.
-    pub(in crate::session) fn finish_file(&self, methods: &Symbols, known: MethodNames) -> Option<Result<PathBuf, String>> {
-        self.set_osr_code(methods);
+    pub(in crate::session) fn finish_file(&self, methods: &impl Methods, known: MethodNames) -> Option<Result<PathBuf, String>> {
+        methods.with(&mut |methods| self.set_osr_code(methods));
         let (file, addresses) = {
             let mut collected = self.lock();
             collected.keep_addresses();
