@@ -1,6 +1,10 @@
 //! Stacks in a tree, sharing common outer frames.
 
-use foldhash::HashMap;
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 use super::super::{MethodId, Symbols};
 
@@ -16,14 +20,16 @@ const DEPTH: usize = 256;
 pub(super) struct StackTree {
     /// The root first; every node follows its parent.
     nodes: Vec<Node>,
-    children: HashMap<(u32, Frame), u32>,
+    /// All nodes but the root, by parent and frame.
+    children: HashTable<u32>,
+    hasher: RandomState,
     /// Number of nodes after names were last resolved.
     named: usize,
     /// An empty tree whose memory is reused: names are resolved on changing threads, and an allocator does not return what each of them frees.
     spare: Option<Box<Self>>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Node {
     pub(super) parent: u32,
     pub(super) frame: Frame,
@@ -82,7 +88,8 @@ impl Frame {
 
 impl Default for StackTree {
     fn default() -> Self {
-        Self { nodes: vec![Node { parent: 0, frame: Frame(0) }], children: HashMap::default(), named: 0, spare: None }
+        let root = Node { parent: 0, frame: Frame(0) };
+        Self { nodes: vec![root], children: HashTable::new(), hasher: RandomState::default(), named: 0, spare: None }
     }
 }
 
@@ -141,6 +148,7 @@ impl StackTree {
     pub(super) fn swap(&mut self, other: &mut Self) {
         std::mem::swap(&mut self.nodes, &mut other.nodes);
         std::mem::swap(&mut self.children, &mut other.children);
+        std::mem::swap(&mut self.hasher, &mut other.hasher);
     }
 
     /// Returns the node of a stack's leaf. Frames are leaf first; `missing` represents missing outer frames.
@@ -160,12 +168,17 @@ impl StackTree {
     }
 
     pub(super) fn child(&mut self, parent: u32, frame: Frame) -> u32 {
-        let next = self.nodes.len() as u32;
-        let child = *self.children.entry((parent, frame)).or_insert(next);
-        if child == next {
-            self.nodes.push(Node { parent, frame });
+        let Self { nodes, children, hasher, .. } = self;
+        let (child, next) = (Node { parent, frame }, nodes.len() as u32);
+        let hash = |index: &u32| hasher.hash_one(nodes[*index as usize]);
+        match children.entry(hasher.hash_one(child), |index| nodes[*index as usize] == child, hash) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(place) => {
+                place.insert(next);
+                nodes.push(child);
+                next
+            }
         }
-        child
     }
 
     /// Merges nodes that turned out to be the same method, and folds the lightest stacks if that is not enough. `weights` are the samples of
