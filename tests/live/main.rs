@@ -30,6 +30,7 @@ mod cpu;
 mod cpu_live;
 mod cpu_recordings;
 mod cpu_refusals;
+mod cpu_reports;
 mod cpu_sampler;
 mod cpu_waits;
 mod dashboard;
