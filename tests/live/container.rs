@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::cpu::{profile, total};
 use crate::support::{Invocation, Program, folder, runtimes};
 use crate::{table, trace};
 
@@ -55,6 +56,24 @@ fn containerized_process_is_reachable_from_host() {
             assert_eq!(run(&program, "perfmap", &["on"])["files"], json!(files));
             run(&program, "perfmap", &["off"]);
         }
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    });
+}
+
+/// Names of native functions are from the files that the process has mapped, which are at another path here.
+#[test]
+fn containerized_process_is_sampled() {
+    if !runtimes::namespaces() {
+        return;
+    }
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").contained_at_mount().start();
+        program.command("spend 600000");
+        let Some((profile, output)) = profile(&program, &["--duration", "2s"]) else { return };
+        let [managed, native] = ["Known.Main()", "coreclr_execute_assembly"].map(|name| total(&profile, name));
+        assert!(managed > 100.0 && native > 0.9 * managed, "{runtime}: {managed} ms, {native} ms: {}", output.stdout);
+        let caller = profile["methods"].as_array().unwrap().iter().find(|method| method["name"] == "coreclr_execute_assembly");
+        assert_eq!(caller.unwrap()["module"], "libcoreclr.so", "{runtime}");
         assert!(program.is_alive() && program.answers(), "{runtime}");
     });
 }

@@ -59,6 +59,15 @@ impl Launch {
         self
     }
 
+    /// Contained, with its runtime at a path that no other process sees.
+    pub(crate) fn contained_at_mount(mut self) -> Self {
+        let root = self.words[0].ancestors().nth(2).unwrap().to_owned();
+        let inside = self.words.iter().map(|word| word.strip_prefix(&root).map_or(word.clone(), |rest| Path::new("/mnt").join(rest)));
+        let mount = ["sh", "-euc", r#"mount --bind "$1" /mnt; shift; exec "$@""#, "sh"].map(PathBuf::from);
+        self.words = mount.into_iter().chain([root.clone()]).chain(inside).collect();
+        self.contained()
+    }
+
     /// The command line, as arguments of `dn-top run`.
     pub(crate) fn words(&self) -> &[PathBuf] {
         &self.words
