@@ -2,18 +2,19 @@
 //! samples, `Universal.System` for mapped files and functions, and providers of its own, which other readers skip. Source: the output of `record-trace` of microsoft/one-collect, and the parsers of
 //! microsoft/perfview.
 
+mod kinds;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::analysis::{CpuStack, MissingFrames, OsrCallers};
 use crate::clr::payload::SampleLosses;
-use crate::clr::{SAMPLE_LOSSES, THREAD_TIMES, UNIVERSAL_EVENTS, UNIVERSAL_SYSTEM};
-use crate::nettrace::{CollectorEncoder, Field, FieldType, Metadata, TraceHeader};
+use crate::model::ImageIdentity;
+use crate::nettrace::{CollectorEncoder, TraceHeader};
 use crate::wire::Put;
 
-/// Field types: a variable-length integer, and text, which these providers describe as a single UTF-8 code unit.
-const NUMBER: FieldType = FieldType::VarUInt;
-const TEXT: FieldType = FieldType::Utf8CodeUnit;
+use kinds::EventKinds;
+
 /// Address range of the kernel mapping, and its name. All kernel addresses have the highest bit set.
 const KERNEL_MAPPING: (Range<u64>, &[u8]) = (0xffff_8000_0000_0000..u64::MAX, b"vmlinux");
 /// Name of anonymous memory: PerfView takes the module of a .NET method from the method's name only if its mapping has this name, which it has in
@@ -26,7 +27,7 @@ const MAX_TEXT_BYTES: usize = 4096;
 #[derive(Debug)]
 pub struct CpuTrace {
     encoder: CollectorEncoder,
-    kinds: MetadataIds,
+    kinds: EventKinds,
     pid: u32,
     /// Samples not yet written: older ones may still follow.
     pending: Vec<Pending>,
@@ -36,17 +37,6 @@ pub struct CpuTrace {
     written: u64,
     payload: Vec<u8>,
     now: i64,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct MetadataIds {
-    sample: u32,
-    switch: u32,
-    process: u32,
-    mapping: u32,
-    symbol: u32,
-    thread_time: u32,
-    losses: u32,
 }
 
 /// A mapping, or what remains of it after later mappings replaced a part.
@@ -74,39 +64,7 @@ impl CpuTrace {
     /// Starts a file for one process.
     pub fn new(header: &TraceHeader, pid: u32, name: &str) -> Self {
         let mut encoder = CollectorEncoder::new(header);
-        let mut define =
-            |provider, event_id, name, fields: &[(&str, FieldType)]| encoder.metadata(&kind(provider, event_id, name, fields), true);
-        let kinds = MetadataIds {
-            sample: define(UNIVERSAL_EVENTS, 1, "cpu", &[("Value", NUMBER)]),
-            switch: define(UNIVERSAL_EVENTS, 3, "cswitch", &[("Value", NUMBER)]),
-            process: define(UNIVERSAL_SYSTEM, 0, "ExistingProcess", &[("NamespaceId", NUMBER), ("Name", TEXT), ("NamespaceName", TEXT)]),
-            mapping: define(
-                UNIVERSAL_SYSTEM,
-                3,
-                "ProcessMapping",
-                &[
-                    ("Id", NUMBER),
-                    ("StartAddress", NUMBER),
-                    ("EndAddress", NUMBER),
-                    ("FileOffset", NUMBER),
-                    ("FileName", TEXT),
-                    ("MetadataId", NUMBER),
-                ],
-            ),
-            symbol: define(
-                UNIVERSAL_SYSTEM,
-                4,
-                "ProcessSymbol",
-                &[("Id", NUMBER), ("MappingId", NUMBER), ("StartAddress", NUMBER), ("EndAddress", NUMBER), ("Name", TEXT)],
-            ),
-            thread_time: define(THREAD_TIMES, 1, "ThreadTime", &[("Name", TEXT), ("State", TEXT), ("DurationNs", NUMBER)]),
-            losses: define(
-                SAMPLE_LOSSES,
-                1,
-                "SampleLosses",
-                &["KernelVisible", "Lost", "Unreadable", "Throttled", "MissedThreads", "ShortThreads"].map(|name| (name, NUMBER)),
-            ),
-        };
+        let kinds = EventKinds::define(&mut encoder);
         let mut this = Self {
             encoder,
             kinds,
@@ -121,13 +79,13 @@ impl CpuTrace {
         this.put_text(name.as_bytes());
         this.put_text(b"");
         this.system_event(kinds.process);
-        this.put_mapping(0, KERNEL_MAPPING.0, 0, KERNEL_MAPPING.1);
-        this.system_event(kinds.mapping);
+        this.put_mapping(0, KERNEL_MAPPING.0, 0, KERNEL_MAPPING.1, None);
         this
     }
 
-    /// Adds a mapping of code from now on, unless it exists already. It replaces earlier mappings at its addresses.
-    pub fn mapping(&mut self, range: Range<u64>, file_offset: u64, path: &[u8]) {
+    /// Adds a mapping of code from now on, unless it exists already. It replaces earlier mappings at its addresses. `identity` returns that of the
+    /// file, by which readers find its debug symbols.
+    pub fn mapping(&mut self, range: Range<u64>, file_offset: u64, path: &[u8], identity: impl FnOnce() -> Option<ImageIdentity>) {
         let path = if path.is_empty() { ANONYMOUS_MAPPING } else { path };
         let is_same = |known: &Mapping| known.whole == range && known.file_offset == file_offset && known.path == path;
         if range.is_empty() || self.mapping_at(range.start).is_some_and(is_same) {
@@ -151,8 +109,7 @@ impl CpuTrace {
         self.written += 1;
         let new = Mapping { end: range.end, id: self.written, whole: range.clone(), file_offset, path: path.to_vec() };
         self.mappings.insert(range.start, new);
-        self.put_mapping(self.written, range, file_offset, path);
-        self.system_event(self.kinds.mapping);
+        self.put_mapping(self.written, range, file_offset, path, identity());
     }
 
     fn mapping_at(&self, address: u64) -> Option<&Mapping> {
@@ -236,11 +193,20 @@ impl CpuTrace {
         self.encoder.finish()
     }
 
-    fn put_mapping(&mut self, id: u64, range: Range<u64>, file_offset: u64, path: &[u8]) {
+    fn put_mapping(&mut self, id: u64, range: Range<u64>, file_offset: u64, path: &[u8], identity: Option<ImageIdentity>) {
+        // No metadata has the id 0, and every other mapping has its own.
+        let metadata = if identity.is_some() { id } else { 0 };
+        if let Some(identity) = identity {
+            self.payload.put_varint(metadata);
+            self.put_text(symbol_metadata(&identity).as_bytes());
+            self.put_text(b"");
+            self.system_event(self.kinds.mapping_metadata);
+        }
         let payload = &mut self.payload;
         [id, range.start, range.end - 1, file_offset].iter().for_each(|number| payload.put_varint(*number));
         self.put_text(path);
-        self.payload.put_varint(0);
+        self.payload.put_varint(metadata);
+        self.system_event(self.kinds.mapping);
     }
 
     fn put_text(&mut self, text: &[u8]) {
@@ -256,11 +222,10 @@ impl CpuTrace {
     }
 }
 
-/// Builds the metadata of a kind of event.
-fn kind(provider: &str, event_id: u32, name: &str, fields: &[(&str, FieldType)]) -> Metadata {
-    let field = |(name, kind): &(&str, FieldType)| Field { name: (*name).to_owned(), kind: kind.clone() };
-    let fields = fields.iter().map(field).collect();
-    Metadata { provider: provider.to_owned(), event_id, name: name.to_owned(), fields, ..Metadata::default() }
+/// Returns the JSON by which PerfView finds debug symbols and converts addresses to theirs.
+fn symbol_metadata(ImageIdentity { build_id, code_address, code_offset }: &ImageIdentity) -> String {
+    let build_id: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!(r#"{{"type": "ELF","build_id": "{build_id}","p_vaddr": "{code_address:#x}","p_offset": "{code_offset:#x}"}}"#)
 }
 
 #[cfg(test)]
@@ -273,22 +238,22 @@ mod tests {
     fn new_mapping_replaces_overlapping_mappings() {
         let mut trace = CpuTrace::new(&TraceHeader::default(), 42, "App");
         let ids = |trace: &CpuTrace| [100, 120, 150, 199, 200, 250, 300].map(|address| trace.mapping_at(address).map(|mapping| mapping.id));
-        trace.mapping(100..200, 0, b"/a.so");
-        trace.mapping(240..260, 0, b"/b.so");
+        trace.mapping(100..200, 0, b"/a.so", || None);
+        trace.mapping(240..260, 0, b"/b.so", || None);
         // A duplicate is not written.
-        trace.mapping(100..200, 0, b"/a.so");
+        trace.mapping(100..200, 0, b"/a.so", || None);
         assert_eq!((ids(&trace), trace.written), ([Some(1), Some(1), Some(1), Some(1), None, Some(2), None], 2));
         // In the middle of a mapping: both of its ends remain.
-        trace.mapping(120..150, 0, b"");
+        trace.mapping(120..150, 0, b"", || None);
         assert_eq!(ids(&trace), [Some(1), Some(3), Some(1), Some(1), None, Some(2), None]);
         // Over the end of one mapping and the whole of another.
-        trace.mapping(199..300, 0, b"/c.so");
+        trace.mapping(199..300, 0, b"/c.so", || None);
         assert_eq!(ids(&trace), [Some(1), Some(3), Some(1), Some(4), Some(4), Some(4), None]);
         // A different file at the same addresses.
-        trace.mapping(120..150, 0, b"/d.so");
+        trace.mapping(120..150, 0, b"/d.so", || None);
         assert_eq!((ids(&trace)[1], trace.written), (Some(5), 5));
         // The original range again: it gets a new id.
-        trace.mapping(100..200, 7, b"/a.so");
+        trace.mapping(100..200, 7, b"/a.so", || None);
         assert_eq!((ids(&trace), trace.mappings.len()), ([Some(6), Some(6), Some(6), Some(6), Some(4), Some(4), None], 2));
     }
 
@@ -311,9 +276,11 @@ mod tests {
             ..TraceHeader::default()
         };
         let mut trace = CpuTrace::new(&header, 42, "App");
+        let identity = ImageIdentity { build_id: vec![0xa9, 0x0f], code_address: 0x7000, code_offset: 0x6000 };
+        assert_eq!(symbol_metadata(&identity), r#"{"type": "ELF","build_id": "a90f","p_vaddr": "0x7000","p_offset": "0x6000"}"#);
         for _ in 0..2 {
-            trace.mapping(100..200, 0, b"/lib/libcoreclr.so");
-            trace.mapping(300..400, 0, b"/memfd:doublemapper");
+            trace.mapping(100..200, 0, b"/lib/libcoreclr.so", || Some(identity.clone()));
+            trace.mapping(300..400, 0, b"/memfd:doublemapper", || None);
         }
         let kernel = 0xffff_ffff_8100_0000;
         fn stack<'a>(thread: u64, at: i64, kernel: &'a [u64], user: &'a [u64]) -> CpuStack<'a> {
@@ -351,7 +318,7 @@ mod tests {
         decoder.feed(&bytes, &mut sampled).unwrap();
         assert!(decoder.finish(&mut sampled).is_complete());
         let snapshot = sampled.throughput().snapshot();
-        assert_eq!((snapshot.events, snapshot.dropped), (7 + 1 + 3 + 4 + 3 + 1, 0));
+        assert_eq!((snapshot.events, snapshot.dropped), (7 + 1 + 3 + 1 + 4 + 3 + 1, 0));
         assert!(sampled.throughput().problems().is_empty());
         let RecordedCpuTime { profile, waits, threads, cut, broken, losses } = sampled.cpu().unwrap();
         assert_eq!((cut, broken, losses), (1, 1, Some(written)));

@@ -1,4 +1,4 @@
-//! ELF files: their functions, and the exports that distinguish a NativeAOT program from one with a JIT.
+//! ELF files: their functions and build IDs, and the exports that distinguish a NativeAOT program from one with a JIT.
 //!
 //! The file belongs to the target and may contain anything: only a little of it is read, and malformed data yields no names.
 
@@ -19,9 +19,12 @@ const MAX_NAMES_BYTES: u64 = 1 << 20;
 const MAGIC: [u8; 6] = *b"\x7fELF\x02\x01";
 const HEADER: usize = 64;
 const SEGMENT: usize = 56;
-/// `PT_LOAD` and `PT_DYNAMIC`.
+/// `PT_LOAD`, `PT_DYNAMIC` and `PT_NOTE`.
 const LOAD: u32 = 1;
 const DYNAMIC: u32 = 2;
+const NOTES: u32 = 4;
+/// `PF_X`.
+const EXECUTABLE: u32 = 1;
 /// `DT_STRTAB` and `DT_STRSZ`.
 const NAMES: u64 = 5;
 const NAMES_SIZE: u64 = 10;
@@ -32,9 +35,11 @@ const NATIVE_AOT: &[u8] = b"DotNetRuntimeDebugHeader";
 const CORE_CLR: &[u8] = b"g_dacTable";
 
 mod functions;
+mod identity;
 mod unwind;
 
 pub(super) use functions::Functions;
+pub(super) use identity::identity;
 pub(super) use unwind::{UnwindRow, UnwindTable};
 
 /// Returns whether a program file contains the NativeAOT runtime and not CoreCLR.
@@ -96,14 +101,17 @@ struct Segment {
     offset: u64,
     address: u64,
     size: u64,
+    alignment: u64,
+    is_code: bool,
 }
 
 impl Segment {
     fn read(bytes: &[u8]) -> Result<Self, WireError> {
         let mut reader = Reader::new(bytes);
-        let (kind, _flags, offset, address, _physical, size) =
-            (reader.u32()?, reader.u32()?, reader.u64()?, reader.u64()?, reader.u64()?, reader.u64()?);
-        Ok(Self { kind, offset, address, size })
+        let (kind, flags) = (reader.u32()?, reader.u32()?);
+        let (offset, address, _physical, size) = (reader.u64()?, reader.u64()?, reader.u64()?, reader.u64()?);
+        let (_size_in_memory, alignment) = (reader.u64()?, reader.u64()?);
+        Ok(Self { kind, offset, address, size, alignment, is_code: flags & EXECUTABLE != 0 })
     }
 
     /// Returns the file offset of an address.
@@ -157,6 +165,22 @@ pub(super) mod tests {
         }
         bytes.extend([NAMES_SIZE, table.len() as u64, NAMES, LOADED_AT + names_at, 0, 0].map(u64::to_le_bytes).concat());
         [bytes, table].concat()
+    }
+
+    /// Returns an ELF file with these segments: kind, flags, file offset and address. Those at offset 0 are of this content.
+    pub(super) fn elf_with_segments(segments: &[(u32, u32, u64, u64)], content: &[u8]) -> Vec<u8> {
+        let mut bytes = [&MAGIC[..], &[0; 26]].concat();
+        bytes.extend((HEADER as u64).to_le_bytes());
+        bytes.resize(54, 0);
+        bytes.extend([SEGMENT as u16, segments.len() as u16].map(u16::to_le_bytes).concat());
+        bytes.resize(HEADER, 0);
+        let content_at = (HEADER + segments.len() * SEGMENT) as u64;
+        for (kind, flags, offset, address) in segments {
+            bytes.extend([*kind, *flags].map(u32::to_le_bytes).concat());
+            let offset = if *offset == 0 { content_at } else { *offset };
+            bytes.extend([offset, *address, 0, content.len() as u64, content.len() as u64, 4].map(u64::to_le_bytes).concat());
+        }
+        [&bytes, content].concat()
     }
 
     fn is_aot(bytes: &[u8]) -> bool {

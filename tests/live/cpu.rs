@@ -133,6 +133,17 @@ fn hottest<'a>(methods: &'a Value, own: &str, total: &str) -> Vec<(&'a str, &'a 
     methods
 }
 
+/// Returns the build ID of the runtime's own library: the note that the linker has written.
+fn runtime_build_id(program: &Program) -> String {
+    let maps = std::fs::read_to_string(format!("/proc/{}/maps", program.pid())).unwrap();
+    let path = maps.lines().filter_map(|line| line.split_whitespace().nth(5)).find(|path| path.ends_with("/libcoreclr.so")).unwrap();
+    let bytes = std::fs::read(path).unwrap();
+    // Lengths of the owner and the ID, kind of the note, and owner.
+    let note = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0";
+    let at = bytes.windows(note.len()).position(|window| window == note).unwrap() + note.len();
+    bytes[at..at + 20].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[test]
 fn sample_file_matches_live_profile() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
@@ -149,6 +160,8 @@ fn sample_file_matches_live_profile() {
         assert!(again.code != 0 && again.stderr.contains("exists already"), "{}", again.stderr);
         assert_eq!(std::fs::read(&file).unwrap(), bytes);
         let pid = program.pid();
+        let identity = format!(r#"{{"type": "ELF","build_id": "{}","p_vaddr": "0x"#, runtime_build_id(&program));
+        assert!(bytes.windows(identity.len()).any(|window| window == identity.as_bytes()), "{runtime}: no {identity}");
         // It has worked enough.
         drop(program);
 

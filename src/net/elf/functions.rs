@@ -13,7 +13,8 @@ const MAX_TABLE_BYTES: u64 = 64 << 20;
 const SECTION: usize = 64;
 const SYMBOL: usize = 24;
 /// `SHT_SYMTAB` and `SHT_DYNSYM`.
-const TABLES: [u32; 2] = [2, 11];
+const TABLES: [u32; 2] = [FULL_TABLE, 11];
+const FULL_TABLE: u32 = 2;
 /// `STT_FUNC` and `STT_GNU_IFUNC`.
 const FUNCTIONS: [u8; 2] = [2, 10];
 /// Functions written in assembly may have no size. They are assumed to have this many bytes, or to end where the next function begins.
@@ -28,6 +29,8 @@ pub(in crate::net) struct Functions {
     /// Sorted by address, without duplicates.
     functions: Vec<Function>,
     names: Vec<u8>,
+    /// Whether there is no full symbol table, so that only exported functions are known.
+    is_stripped: bool,
     /// Bytes read of the symbol tables, most of which may not be functions.
     symbol_bytes: usize,
 }
@@ -51,25 +54,41 @@ struct Section {
 impl Functions {
     /// Reads the functions of a file; empty if it is not an ELF file of the supported kind.
     pub(in crate::net) fn read(file: &File) -> io::Result<Self> {
-        let mut this = Self { segments: segments(file)?, ..Self::default() };
+        let mut this = Self { segments: segments(file)?, is_stripped: true, ..Self::default() };
         this.segments.retain(|segment| segment.kind == LOAD);
+        this.add(file)?;
+        Ok(this)
+    }
+
+    /// Whether the file was stripped of all functions except those that it exports.
+    pub(in crate::net) fn is_stripped(&self) -> bool {
+        self.is_stripped
+    }
+
+    /// Adds the functions of another file: the same one, or the one that its debug symbols were moved to.
+    pub(in crate::net) fn add(&mut self, file: &File) -> io::Result<()> {
         // `e_shoff`, `e_shentsize`.
         let table = table(file, [40, 58], SECTION, MAX_SECTIONS)?;
         let sections: Vec<_> = table.chunks_exact(SECTION).filter_map(|bytes| Section::read(bytes).ok()).collect();
         // A file has one table of each kind. A hostile file could have a thousand that all refer to the same bytes.
-        for table in TABLES.iter().filter_map(|kind| sections.iter().find(|section| section.kind == *kind)) {
-            let Some(names) = sections.get(table.link as usize) else { continue };
-            let base = this.names.len();
-            this.names.extend(read(file, names.offset, names.size.min(MAX_TABLE_BYTES))?);
-            let symbols = read(file, table.offset, table.size.min(MAX_TABLE_BYTES))?;
-            this.symbol_bytes += symbols.len();
-            let length = this.names.len() - base;
-            this.functions.extend(symbols.chunks_exact(SYMBOL).filter_map(|bytes| Function::read(bytes, base, length).ok().flatten()));
-        }
+        let tables = TABLES.iter().filter_map(|kind| sections.iter().find(|section| section.kind == *kind));
+        let added = tables.into_iter().try_for_each(|table| self.add_table(file, table, sections.get(table.link as usize)));
         // Exported functions are in both tables. Of several aliases, the one with a size is kept.
-        this.functions.sort_by_key(|function| (function.address, u64::MAX - function.size));
-        this.functions.dedup_by_key(|function| function.address);
-        Ok(this)
+        self.functions.sort_by_key(|function| (function.address, u64::MAX - function.size));
+        self.functions.dedup_by_key(|function| function.address);
+        added
+    }
+
+    fn add_table(&mut self, file: &File, table: &Section, names: Option<&Section>) -> io::Result<()> {
+        let Some(names) = names else { return Ok(()) };
+        self.is_stripped &= table.kind != FULL_TABLE;
+        let base = self.names.len();
+        self.names.extend(read(file, names.offset, names.size.min(MAX_TABLE_BYTES))?);
+        let symbols = read(file, table.offset, table.size.min(MAX_TABLE_BYTES))?;
+        self.symbol_bytes += symbols.len();
+        let length = self.names.len() - base;
+        self.functions.extend(symbols.chunks_exact(SYMBOL).filter_map(|bytes| Function::read(bytes, base, length).ok().flatten()));
+        Ok(())
     }
 
     /// Memory used, in bytes.

@@ -204,7 +204,7 @@ mod tests {
         // Version 1, absolute addresses, number of entries, entries of two addresses.
         let at = common.len() as u64;
         let index = [&[1, 0, 3, 4][..], &[0; 8], &1_u32.to_le_bytes(), &[0; 8], &at.to_le_bytes()].concat();
-        let segments = vec![Segment { kind: LOAD, offset: 0, address: 0, size: u64::MAX }];
+        let segments = vec![Segment { kind: LOAD, offset: 0, address: 0, size: u64::MAX, alignment: 1, is_code: true }];
         let bases = BaseAddresses::default().set_eh_frame_hdr(0).set_eh_frame(0);
         UnwindTable { segments, index, frames: [common, function, vec![0; 4]].concat(), bases }
     }

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use foldhash::HashMap;
 
+use super::debug_symbols::read_functions;
 use super::demangle::Demangler;
 use super::kernel::KernelFunctions;
 pub use super::unwind::Unwinder;
 use super::{CodeChain, CodeFunction, CodeKind, CpuSample};
-use crate::model::ProcessKey;
+use crate::model::{ImageIdentity, ProcessKey};
 use crate::net::client::Client;
-use crate::net::elf::Functions;
+use crate::net::elf::{Functions, identity};
 use crate::net::proc::{CodeMapping, Proc};
 
 /// Minimum time before the mappings are read again because of an address outside of them.
@@ -73,6 +74,12 @@ impl NativeCode {
     /// Current executable mappings, and former ones.
     pub(crate) fn mappings(&self) -> impl Iterator<Item = &CodeMapping> {
         self.map.0.iter()
+    }
+
+    /// Reads the identity of a mapped native file; `None` if it has none, or cannot be read.
+    pub(crate) fn identity(&self, mapping: &CodeMapping) -> Option<ImageIdentity> {
+        let path = mapping.file().filter(|_| kind(mapping) == CodeKind::Image)?;
+        identity(&self.proc.regular_file(self.key.pid, path).ok()?).ok()?
     }
 
     /// Creates an empty cache of the functions of this code.
@@ -146,7 +153,7 @@ impl NativeFunctions {
         let image = String::from_utf8_lossy(mapping.path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()).into_owned();
         let Some(path) = mapping.file().filter(|_| kind != CodeKind::Assembly) else { return Some(unknown(image)) };
         if self.names_left > 0 && !self.files.contains_key(&mapping.path) {
-            let functions = self.proc.mapped_file(self.key.pid, path).and_then(|file| Functions::read(&file)).unwrap_or_default();
+            let functions = read_functions(&self.proc, self.key.pid, path).unwrap_or_default();
             self.names_left = self.names_left.saturating_sub(functions.cost() + mapping.path.len());
             self.files.insert(mapping.path.clone(), functions);
         }

@@ -9,6 +9,8 @@ mod chain;
 #[cfg_attr(not(target_os = "linux"), path = "../portable/perf_code.rs")]
 mod code;
 #[cfg(target_os = "linux")]
+mod debug_symbols;
+#[cfg(target_os = "linux")]
 mod demangle;
 #[cfg_attr(not(target_os = "linux"), path = "../portable/perf_error.rs")]
 mod error;

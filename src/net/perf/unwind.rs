@@ -148,7 +148,7 @@ impl Unwinder {
 fn read_tables(proc: &Proc, key: ProcessKey, paths: Receiver<PathBuf>, tables: &Sender<(PathBuf, UnwindTable)>) {
     let mut size = 0;
     for path in paths {
-        let Ok(Some(table)) = proc.mapped_file(key.pid, &path).and_then(|file| UnwindTable::read(&file)) else { continue };
+        let Ok(Some(table)) = proc.regular_file(key.pid, &path).and_then(|file| UnwindTable::read(&file)) else { continue };
         size += table.size();
         if size > MAX_TABLES_BYTES || tables.send((path, table)).is_err() {
             return;

@@ -1,6 +1,7 @@
 //! The code of a process: not available on this system.
 
 use super::{CodeChain, CodeFunction, CodeKind, CpuSample};
+use crate::model::ImageIdentity;
 use crate::net::client::Client;
 use crate::net::proc::CodeMapping;
 
@@ -33,6 +34,10 @@ impl NativeCode {
 impl NativeCode {
     pub(crate) fn mappings(&self) -> impl Iterator<Item = &CodeMapping> {
         std::iter::empty()
+    }
+
+    pub(crate) fn identity(&self, _: &CodeMapping) -> Option<ImageIdentity> {
+        None
     }
 
     /// Returns an empty placeholder.

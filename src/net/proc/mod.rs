@@ -279,7 +279,7 @@ impl Proc {
 
     /// Returns the version in the text of a library of the process, for a path without one.
     pub(crate) fn version_in(&self, pid: u32, library: &Path) -> Option<RuntimeVersion> {
-        version_text::find(self.mapped_file(pid, library).ok()?).ok().flatten()
+        version_text::find(self.regular_file(pid, library).ok()?).ok().flatten()
     }
 
     /// Whether the program was compiled by NativeAOT, including the runtime. A program that also loads CoreCLR does not count. `None` if neither
@@ -295,8 +295,8 @@ impl Proc {
         program.is_ok_and(|path| path.as_bytes().rsplit(|byte| *byte == b'/').next().is_some_and(|name| name.starts_with(b"wine")))
     }
 
-    /// Opens a mapped file of a process for reading, if it is a regular file.
-    pub(crate) fn mapped_file(&self, pid: u32, path: &Path) -> io::Result<File> {
+    /// Opens a file as seen by a process for reading, if it is a regular file.
+    pub(crate) fn regular_file(&self, pid: u32, path: &Path) -> io::Result<File> {
         open_regular_in(self, pid, path)
     }
 

@@ -102,7 +102,7 @@ impl CpuFile {
 
 fn add_mappings(trace: &mut CpuTrace, code: &NativeCode) {
     for mapping in code.mappings() {
-        trace.mapping(mapping.range.clone(), mapping.file_offset, &mapping.path);
+        trace.mapping(mapping.range.clone(), mapping.file_offset, &mapping.path, || code.identity(mapping));
     }
 }
 

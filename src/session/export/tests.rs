@@ -115,7 +115,7 @@ fn with_samples(folder: &Path, later: i64) -> PathBuf {
     let (sync_utc, sync_ticks) = (Some(UtcTime::from_unix_ms(0)), STARTED + later);
     let header = TraceHeader { sync_utc, sync_ticks, ..TraceHeader::default() };
     let mut trace = CpuTrace::new(&header, 42, "shop");
-    trace.mapping(0x1000..0x2000, 0, b"/lib/libz.so");
+    trace.mapping(0x1000..0x2000, 0, b"/lib/libz.so", || None);
     let sample = |at| CpuStack { thread: ThreadId::of(43), at, kernel: &[], user: &[0x1010], missing: None };
     (1..=3).for_each(|second| trace.sample(&sample(STARTED + second * 1_000_000_000)));
     let mut bytes = trace.write_until(i64::MAX, &OsrCallers::default());
