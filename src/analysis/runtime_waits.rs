@@ -26,6 +26,17 @@ pub struct RuntimeWait {
     pub end: u64,
 }
 
+/// A pause for a garbage collection. Times as in [`RuntimeWait`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GcPause {
+    /// The thread that suspended all others. With workstation GC, it also collects.
+    pub thread: u64,
+    /// Start.
+    pub begin: u64,
+    /// End.
+    pub end: u64,
+}
+
 /// Finds the waits in a stream.
 #[derive(Debug, Default)]
 pub struct RuntimeWaits {
@@ -37,6 +48,7 @@ pub struct RuntimeWaits {
     waiting: HashMap<ThreadId, u64>,
     suspensions: Suspensions,
     finished: Vec<RuntimeWait>,
+    pauses: Vec<GcPause>,
 }
 
 impl RuntimeWaits {
@@ -48,6 +60,16 @@ impl RuntimeWaits {
     /// Returns the threads waiting for a lock, with the start of each wait.
     pub fn waiting(&self) -> Vec<(u64, u64)> {
         self.waiting.iter().map(|(thread, since)| (thread.thread, *since)).collect()
+    }
+
+    /// Returns the pauses that ended since the last call; at most 65,536.
+    pub fn take_pauses(&mut self) -> Vec<GcPause> {
+        std::mem::take(&mut self.pauses)
+    }
+
+    /// Returns the threads that have suspended all others for a collection, with the start of each pause.
+    pub fn pausing(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.suspensions.current().filter_map(|(thread, since)| Some((thread.thread, u64::try_from(since).ok()?)))
     }
 
     /// Processes an event. `None` if its payload is malformed, or it ends something that did not begin.
@@ -72,7 +94,11 @@ impl RuntimeWaits {
             }
             EventKind::RestartEnd => {
                 let pause = self.suspensions.end(event.timestamp(), event.capture_thread())?;
-                self.ended(WaitReason::Gc, None, u64::try_from(pause.begin).ok()?, at);
+                let begin = u64::try_from(pause.begin).ok()?;
+                self.ended(WaitReason::Gc, None, begin, at);
+                if self.pauses.len() < MAX_FINISHED && begin < at {
+                    self.pauses.push(GcPause { thread: event.capture_thread().thread, begin, end: at });
+                }
             }
             _ => {}
         }

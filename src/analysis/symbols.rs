@@ -16,6 +16,7 @@ use crate::wire::Utf16;
 use super::event_context::EventContext;
 use super::names::{NameId, Names};
 
+pub(super) use native::GC_NAME;
 pub use native::{NativeFunction, Origin};
 
 /// Maximum number of method bodies.

@@ -2,8 +2,10 @@
 
 mod address_names;
 mod blocked;
+mod collected;
 mod collector;
 mod file;
+mod gc_samples;
 mod methods;
 mod osr;
 mod waits;

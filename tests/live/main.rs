@@ -27,6 +27,7 @@ mod conditions;
 mod configuration;
 mod container;
 mod cpu;
+mod cpu_gc;
 mod cpu_live;
 mod cpu_recordings;
 mod cpu_refusals;

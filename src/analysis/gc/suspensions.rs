@@ -50,6 +50,11 @@ impl Suspensions {
         self.since.remove(&thread).map(|begin| Pause { begin, end: at })
     }
 
+    /// Returns the threads that have suspended all others for a collection, and since when.
+    pub(in crate::analysis) fn current(&self) -> impl Iterator<Item = (ThreadId, i64)> {
+        self.since.iter().map(|(thread, since)| (*thread, *since))
+    }
+
     /// Handles lost events of a thread.
     pub(in crate::analysis) fn lost(&mut self, thread: ThreadId) {
         self.since.remove(&thread);

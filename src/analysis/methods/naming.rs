@@ -69,8 +69,11 @@ impl StackTree {
             let frame = if is_needed[index] { node.frame } else { node.frame.resolved(symbols) };
             let parent = moved[node.parent as usize];
             // As in profiles: nameless functions of the same file that call each other are indistinguishable.
-            let is_nameless = matches!(frame.decode(), DecodedFrame::Method(method) if symbols.is_nameless(method));
-            let is_same = is_nameless && parent != Self::ROOT && named.nodes()[parent as usize].frame == frame;
+            let outer = named.nodes()[parent as usize].frame;
+            let is_same = match (frame.decode(), outer.decode()) {
+                (DecodedFrame::Method(method), DecodedFrame::Method(caller)) => symbols.is_part_of(method, caller),
+                _ => false,
+            };
             moved[index] = if is_same { parent } else { named.child(parent, frame) };
         }
         moved

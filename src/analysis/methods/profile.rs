@@ -5,6 +5,7 @@ use foldhash::HashMap;
 use crate::clr::payload::Tier;
 use crate::nettrace::ThreadId;
 
+use super::super::symbols::GC_NAME;
 use super::super::{Origin, Symbols};
 use super::samples::Samples;
 use super::tree::{DecodedFrame, Frame, StackTree};
@@ -128,7 +129,7 @@ impl Profile {
             let is_nameless = matches!(frame.decode(), DecodedFrame::Method(method) if symbols.is_nameless(method));
             let frame = profile.frame(&mut frames, frame, symbols);
             // Nameless functions of the same file that call each other are indistinguishable.
-            if is_nameless && parent != StackTree::ROOT && profile.nodes[parent as usize].frame == frame {
+            if is_nameless && parent != StackTree::ROOT && profile.is_part_of(frame, profile.nodes[parent as usize].frame) {
                 places[index] = parent;
                 continue;
             }
@@ -147,6 +148,12 @@ impl Profile {
         profile.threads = samples.threads().collect();
         profile.newest = samples.newest().map(|(at, node)| (at, places[node as usize])).collect();
         profile
+    }
+
+    /// Like [`Symbols::is_part_of`], by title.
+    fn is_part_of(&self, nameless: u32, caller: u32) -> bool {
+        let [inner, outer] = [nameless, caller].map(|frame| &self.frames[frame as usize]);
+        nameless == caller || outer.name == GC_NAME && outer.module == inner.module
     }
 
     /// Returns the index of a frame, adding it if needed. Methods with the same title share one frame.

@@ -1,5 +1,7 @@
 //! Native functions, in the same table as managed methods.
 
+use std::ops::Range;
+
 use super::{Body, Method, MethodId, NameId, Symbols};
 
 listed! {
@@ -51,6 +53,9 @@ impl Origin {
     }
 }
 
+/// Name of the frame that stands for a garbage collection.
+pub(in crate::analysis) const GC_NAME: &str = "garbage collection";
+
 /// Prefixes of file names, prefixes of function names, and the origin; an empty list matches everything.
 type NativeRow = (&'static [&'static str], &'static [&'static str], Origin);
 
@@ -61,7 +66,7 @@ const NATIVE: &[NativeRow] = &[
     (&["libclrgc"], &[], Origin::Gc),
     (&["libgcc_s", "libunwind"], &[], Origin::Exception),
     (&["libc.so", "libc-", "libm.so", "libpthread", "libstdc++", "ld-", "libSystem.", "[vdso]"], &[], Origin::Native),
-    (&[], &["WKS::", "SVR::", "GCHeap::", "GCScan::", "GCToEEInterface::", "BGCThread", "gc_heap::"], Origin::Gc),
+    (&[], &["WKS::", "SVR::", "GCHeap::", "GCScan::", "GCToEEInterface::", "BGCThread", "gc_heap::", GC_NAME], Origin::Gc),
     (
         &[],
         &["JIT_New", "JIT_Box", "AllocateObject", "AllocateString", "AllocateSzArray", "RhpNew", "RhpGcAlloc", "RhNewObject"],
@@ -98,6 +103,29 @@ pub struct NativeFunction<'a> {
 }
 
 impl Symbols {
+    /// Frame that stands for a garbage collection, between the runtime's own frames and the managed caller: an address at which no process can have
+    /// code. Like that of any caller, it is that of the next instruction.
+    pub const GC_FRAME: u64 = Self::GC_CODE.end - 1;
+    /// Its addresses.
+    pub const GC_CODE: Range<u64> = 0x1000..0x1002;
+    /// The file it belongs to: the runtime's own library.
+    pub const GC_IMAGE: &str = "libcoreclr.so";
+
+    /// Adds the function of [`GC_FRAME`](Self::GC_FRAME).
+    pub fn add_gc_frame(&mut self) {
+        let Range { start, end } = Self::GC_CODE;
+        let size = (end - start) as u32;
+        self.add_native(&NativeFunction { address: start, start, size, name: GC_NAME, image: Self::GC_IMAGE, origin: Origin::Gc });
+    }
+
+    /// Returns whether code without function names cannot be told apart from its caller: it is of the same file, or the part of it that collects
+    /// garbage.
+    pub(in crate::analysis) fn is_part_of(&self, nameless: MethodId, caller: MethodId) -> bool {
+        let module = |method: MethodId| self.methods[method.0 as usize].method.module;
+        let is_gc = || self.names(caller).1 == GC_NAME && module(caller) == module(nameless);
+        self.is_nameless(nameless) && (caller == nameless || is_gc())
+    }
+
     /// Adds a function. If it overlaps known code, only the address itself is added.
     pub fn add_native(&mut self, function: &NativeFunction<'_>) {
         let &NativeFunction { address, start, size, name, image, origin } = function;

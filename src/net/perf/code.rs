@@ -24,6 +24,9 @@ const MAX_MAPPINGS: usize = 1 << 16;
 /// Maximum bytes for the functions of all files; those of further files have no names.
 const MAX_FUNCTIONS_BYTES: usize = 256 << 20;
 
+/// The runtime's own library.
+const RUNTIME: &[u8] = b"/libcoreclr.so";
+
 /// The executable mappings of a process. Clones share them until either is refreshed.
 #[derive(Debug, Clone)]
 pub struct NativeCode {
@@ -76,10 +79,9 @@ impl NativeCode {
         self.map.0.iter()
     }
 
-    /// Reads the identity of a mapped native file; `None` if it has none, or cannot be read.
+    /// Reads the identity of a mapped file; `None` if it has none, or cannot be read.
     pub(crate) fn identity(&self, mapping: &CodeMapping) -> Option<ImageIdentity> {
-        let path = mapping.file().filter(|_| kind(mapping) == CodeKind::Image)?;
-        identity(&self.proc.regular_file(self.key.pid, path).ok()?).ok()?
+        identity(&self.proc.regular_file(self.key.pid, mapping.file()?).ok()?).ok()?
     }
 
     /// Creates an empty cache of the functions of this code.
@@ -96,6 +98,11 @@ impl NativeCode {
     /// Whether the process has generated code.
     pub fn has_generated(&self) -> bool {
         self.map.0.iter().any(|mapping| kind(mapping) == CodeKind::Generated)
+    }
+
+    /// Returns how many of these frames, innermost first, are the runtime's own or called by it; `None` if none is the runtime's.
+    pub fn runtime_frames(&self, frames: &[u64]) -> Option<usize> {
+        self.map.runtime_frames(frames)
     }
 
     /// Reads the mappings again. A removed mapping is kept as long as no other overlaps it.
@@ -195,6 +202,11 @@ impl CodeMap {
         self.0.get(next).filter(|mapping| mapping.range.contains(&address))
     }
 
+    fn runtime_frames(&self, frames: &[u64]) -> Option<usize> {
+        let native = frames.iter().map_while(|frame| self.find(*frame).filter(|mapping| kind(mapping) == CodeKind::Image));
+        native.zip(1..).filter(|(mapping, _)| mapping.path.ends_with(RUNTIME)).last().map(|(_, count)| count)
+    }
+
     fn chain<'a>(&self, frames: &'a [u64]) -> CodeChain<'a> {
         let outermost = frames.iter().rposition(|frame| self.find(*frame).is_some());
         let frames = &frames[..outermost.map_or(0, |at| at + 1)];
@@ -249,6 +261,27 @@ mod tests {
             (&[], 0, true),
         ] {
             assert_eq!(map().chain(frames), CodeChain { frames: &frames[..code], broken }, "{frames:?}");
+        }
+    }
+
+    #[test]
+    fn runtime_frames_end_at_the_managed_caller() {
+        let mut map = map();
+        map.update([map.0.clone(), vec![mapping(80..90, "/lib/libc.so.6")]].concat());
+        for (frames, expected) in [
+            (&[15, 16, 25, 15][..], Some(2)),
+            // The C library, called by the runtime.
+            (&[85, 15, 45], Some(2)),
+            (&[15, 85, 86, 25], Some(1)),
+            (&[85, 15], Some(2)),
+            (&[85, 25, 15], None),
+            (&[25, 15], None),
+            (&[85], None),
+            // Outside of known code.
+            (&[99, 15], None),
+            (&[], None),
+        ] {
+            assert_eq!(map.runtime_frames(frames), expected, "{frames:?}");
         }
     }
 

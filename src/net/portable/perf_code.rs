@@ -50,6 +50,11 @@ impl NativeCode {
         Unwinder
     }
 
+    /// Always `None`.
+    pub fn runtime_frames(&self, _: &[u64]) -> Option<usize> {
+        None
+    }
+
     /// Always `false`.
     pub fn has_generated(&self) -> bool {
         false

@@ -49,6 +49,10 @@ impl AddressNames {
 
 /// Adds the function at an address, from the code that the process has mapped there.
 fn add_name(symbols: &mut Symbols, address: u64, code: &NativeCode, functions: &mut NativeFunctions, names: MethodNames) {
+    if Symbols::GC_CODE.contains(&address) {
+        symbols.add_gc_frame();
+        return;
+    }
     let function = match CpuSamples::kernel_address(address) {
         Some(in_kernel) => {
             let function = functions.kernel_function(in_kernel);

@@ -1,6 +1,5 @@
 //! Collects the samples of a process on one thread while others read them.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,23 +7,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::address_names::{AddressNames, MethodNames};
-use super::blocked::BlockedIntervals;
+use super::collected::Collected;
 use super::file::CpuFile;
 use super::methods::Methods;
 use super::osr::complete_frames;
-use super::waits::{attribute_waits, without_idle_waits};
-use crate::analysis::{CpuSamples, CpuStack, MissingFrames, OsrCallers, OsrSite, Profile, RuntimeWaits, Symbols, ThreadId, Waits};
-use crate::clr::payload::SampleLosses;
-use crate::model::{CpuThread, CpuTime};
-use crate::net::clock::monotonic_ns;
-use crate::net::perf::{BlockedTime, CodeChain, CpuSample, CpuSampler, NativeCode, SampleLoss, Unwinder, Wait};
+use crate::analysis::{RuntimeWaits, Symbols};
+use crate::model::CpuTime;
+use crate::net::perf::{BlockedTime, CpuSampler, NativeCode};
 
 /// Minimum and maximum interval between reads of the thread times, in milliseconds.
 const THREADS_INTERVAL_MS: (usize, usize) = (200, 500);
-/// How long samples count as recent, in nanoseconds.
-const RECENT_NS: i64 = 2_000_000_000;
-/// Maximum number of addresses of a file that get names.
-const MAX_NAMED_ADDRESSES: usize = 1 << 20;
 
 /// The samples so far.
 #[derive(Debug)]
@@ -35,50 +27,11 @@ pub(in crate::session) struct Collector {
     over: AtomicBool,
 }
 
-#[derive(Debug)]
-struct Collected {
-    samples: CpuSamples,
-    /// Off-CPU samples.
-    waits: CpuSamples,
-    blocked: BlockedIntervals,
-    code: NativeCode,
-    unwinder: Unwinder,
-    callers: OsrCallers,
-    /// Places where a caller is missing, one for each thread.
-    incomplete: BTreeMap<u64, OsrSite>,
-    file: Option<CpuFile>,
-    /// Sorted addresses of the samples in the file, as of the last name resolution.
-    kept: Vec<u64>,
-    threads: Vec<CpuThread>,
-    loss: SampleLoss,
-    includes_kernel: bool,
-    /// When sampling began, and when samples were last collected, in nanoseconds of the samples' clock.
-    began: i64,
-    taken: i64,
-}
-
 impl Collector {
     /// If there is a file, all samples are also written to it.
     pub(in crate::session) fn new(code: NativeCode, period_ns: u64, file: Option<CpuFile>) -> Self {
-        let now = monotonic_ns();
         let names = Mutex::new(AddressNames::new(code.functions()));
-        let collected = Collected {
-            samples: CpuSamples::new(period_ns),
-            waits: CpuSamples::of_waits(),
-            blocked: BlockedIntervals::default(),
-            unwinder: code.unwinder(),
-            code,
-            callers: OsrCallers::default(),
-            incomplete: BTreeMap::new(),
-            file,
-            kept: Vec::new(),
-            threads: Vec::new(),
-            loss: SampleLoss::default(),
-            includes_kernel: true,
-            began: now,
-            taken: now,
-        };
-        Self { collected: Mutex::new(collected), names, over: AtomicBool::new(false) }
+        Self { collected: Mutex::new(Collected::new(code, period_ns, file)), names, over: AtomicBool::new(false) }
     }
 
     /// Stops sampling.
@@ -92,7 +45,7 @@ impl Collector {
         loop {
             // Samples written until the stop are collected once more.
             let is_last = self.over.load(Ordering::Relaxed) || Arc::strong_count(self) == 1;
-            self.take(|each| {
+            self.lock().take(|each| {
                 sampler.drain(&mut *each);
                 if is_last {
                     sampler.finish(each);
@@ -115,7 +68,8 @@ impl Collector {
 
     /// Adds waits shown by runtime events.
     pub(in crate::session) fn add_runtime_waits(&self, waits: &mut RuntimeWaits) {
-        let Collected { blocked, taken, .. } = &mut *self.lock();
+        let Collected { blocked, gc, taken, .. } = &mut *self.lock();
+        gc.add_pauses(&waits.take_pauses(), waits.pausing());
         blocked.add_waits(&waits.take(), &waits.waiting());
         blocked.match_until(taken.unsigned_abs());
     }
@@ -145,48 +99,9 @@ impl Collector {
         self.lock().callers.set_code(methods);
     }
 
-    /// Collects the samples that `drain` passes on.
-    fn take(&self, drain: impl FnOnce(&mut dyn FnMut(&CpuSample<'_>))) {
-        let Collected { samples, waits, code, unwinder, callers, incomplete, file, taken, began: first, .. } = &mut *self.lock();
-        let began = monotonic_ns();
-        let mut completed = Vec::new();
-        drain(&mut |sample| {
-            let CodeChain { frames, broken } = code.chain_of(sample, unwinder);
-            completed.clear();
-            completed.extend(frames);
-            if !callers.is_empty() {
-                if let Some(stack) = &sample.stack {
-                    complete_frames(stack, &mut completed, callers, code);
-                }
-                incomplete.extend(callers.complete(&mut completed).map(|site| (sample.thread, site)));
-            }
-            let missing = if sample.cut { Some(MissingFrames::Cut) } else { broken.then_some(MissingFrames::Broken) };
-            let stack = CpuStack {
-                thread: ThreadId::of(sample.thread),
-                at: i64::try_from(sample.time_ns).unwrap_or(i64::MAX),
-                kernel: sample.kernel,
-                user: &completed,
-                missing,
-            };
-            match sample.waited_ns {
-                None => samples.add(&stack),
-                Some(ns) => waits.add_time(&stack, ns),
-            }
-            if let Some(file) = file {
-                file.sample(&stack, sample.waited_ns);
-            }
-        });
-        for samples in [samples, waits] {
-            samples.forget_recent((began - RECENT_NS).max(*first));
-        }
-        *taken = began;
-        if let Some(file) = file {
-            file.write(began, code, callers);
-        }
-    }
-
     /// Returns all samples, with names from these methods and for all other sampled addresses.
     pub(in crate::session) fn cpu_time(&self, methods: &impl Methods, known: MethodNames) -> CpuTime {
+        self.release_if_over();
         let mut names = self.find_names(methods, known);
         let time = self.lock().cpu_time(&names.symbols, self.over.load(Ordering::Relaxed));
         names.symbols.forget_code();
@@ -229,6 +144,7 @@ impl Collector {
 
     /// Removes the file if no thread was sampled while it was running. Returns whether it did.
     pub(in crate::session) fn discard_empty_file(&self) -> bool {
+        self.release_if_over();
         let mut collected = self.lock();
         let is_empty = collected.samples.is_empty();
         if is_empty {
@@ -237,9 +153,19 @@ impl Collector {
         is_empty
     }
 
+    /// Once sampling has ended, all events have been passed on: no sample is held back any longer.
+    fn release_if_over(&self) {
+        if self.over.load(Ordering::Relaxed) {
+            let mut collected = self.lock();
+            let taken = collected.taken;
+            collected.release(i64::MAX, taken);
+        }
+    }
+
     /// Writes the names to the file and gives it its final name; `None` if there is no file.
     pub(in crate::session) fn finish_file(&self, methods: &impl Methods, known: MethodNames) -> Option<Result<PathBuf, String>> {
         methods.with(&mut |methods| self.set_osr_code(methods));
+        self.release_if_over();
         let (file, addresses) = {
             let mut collected = self.lock();
             collected.keep_addresses();
@@ -268,78 +194,6 @@ impl Collector {
     }
 }
 
-impl Collected {
-    fn has_grown(&self) -> bool {
-        self.samples.has_grown() || self.waits.has_grown()
-    }
-
-    fn name(&mut self, symbols: &Symbols) {
-        if self.file.is_some() {
-            self.keep_addresses();
-        }
-        for samples in [&mut self.samples, &mut self.waits] {
-            samples.name(symbols, &self.callers);
-        }
-    }
-
-    /// Returns all samples, with these names.
-    fn cpu_time(&mut self, symbols: &Symbols, is_over: bool) -> CpuTime {
-        self.name(symbols);
-        let Collected { samples, waits, loss, began, taken, .. } = &*self;
-        let waits = waits.profile(symbols);
-        let profile = samples.profile(symbols);
-        let (busy, idle) = without_idle_waits(Some(&waits).filter(|waits| !waits.is_empty()), &profile);
-        let since = |moment: i64| Duration::from_nanos(u64::try_from(taken - moment).unwrap_or(0));
-        let (cut, broken) = samples.missing();
-        CpuTime {
-            profile,
-            waits: busy,
-            idle,
-            now: Some(*taken),
-            elapsed: since(*began),
-            recent: if is_over { Duration::ZERO } else { since(samples.recent_since().unwrap_or(*taken)) },
-            threads: self.threads(&waits),
-            losses: self.losses(),
-            unfollowed: loss.unfollowed,
-            lost_waits: loss.lost_waits,
-            cut,
-            broken,
-        }
-    }
-
-    fn losses(&self) -> SampleLosses {
-        let SampleLoss { lost, throttled, unreadable, threads: missed_threads, short_threads, .. } = self.loss;
-        SampleLosses { includes_kernel: self.includes_kernel, lost, unreadable, throttled, missed_threads, short_threads }
-    }
-
-    /// Addresses in samples that have no name yet.
-    fn addresses(&self) -> Vec<u64> {
-        [&self.samples, &self.waits].map(CpuSamples::addresses).concat()
-    }
-
-    /// Adds these addresses to `kept`.
-    fn keep_addresses(&mut self) {
-        if self.kept.len() >= MAX_NAMED_ADDRESSES {
-            return;
-        }
-        self.kept.extend(self.addresses());
-        self.kept.sort_unstable();
-        self.kept.dedup();
-    }
-
-    /// Threads, with the reasons of their waits as far as the stacks of the waits and runtime events show them.
-    fn threads(&self, waits: &Profile) -> Vec<CpuThread> {
-        let known = waits.waits(Wait::of_functions);
-        let nothing = Waits::new();
-        let thread = |thread: &CpuThread| {
-            let known = known.get(&ThreadId::of(thread.thread)).unwrap_or(&nothing);
-            let by_events = self.blocked.of(thread.thread, self.began.unsigned_abs(), self.taken.unsigned_abs());
-            CpuThread { waits: attribute_waits(&thread.waits, known, by_events), ..thread.clone() }
-        };
-        self.threads.iter().map(thread).collect()
-    }
-}
-
 /// Returns the interval between reads of the thread times: reading those of one thread takes some microseconds.
 fn threads_interval(threads: usize) -> Duration {
     Duration::from_millis(threads.clamp(THREADS_INTERVAL_MS.0, THREADS_INTERVAL_MS.1) as u64)
@@ -351,6 +205,7 @@ mod tests {
 
     use super::*;
     use crate::analysis::SampleFilter;
+    use crate::net::perf::CpuSample;
 
     /// The CPU time in the live view is as recent as its samples; reading the times of many threads takes long.
     #[test]
@@ -373,7 +228,7 @@ mod tests {
             move || {
                 for time_ns in 1..=100 {
                     let sample = CpuSample { thread: 7, time_ns, waited_ns: None, kernel: &[], user: &[10, 20], cut: false, stack: None };
-                    collector.take(|each| each(&sample));
+                    collector.lock().take(|each| each(&sample));
                     thread::sleep(Duration::from_millis(1));
                 }
                 done.send(()).unwrap();

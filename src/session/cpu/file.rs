@@ -10,7 +10,7 @@ use crate::clr::payload::SampleLosses;
 use crate::export::CpuTrace;
 use crate::model::CpuThread;
 use crate::net::clock::monotonic_ns;
-use crate::net::perf::NativeCode;
+use crate::net::perf::{CodeKind, NativeCode};
 use crate::nettrace::{TraceHeader, UtcTime};
 use crate::session::{OutputError, OutputFile};
 
@@ -18,6 +18,9 @@ use crate::session::{OutputError, OutputFile};
 const WRITE_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest wait written as one event. A wait is reported when it ends but is written at its beginning; longer ones are split.
 const LONGEST_WAIT_NS: i64 = 2_000_000_000;
+/// Maximum number of native files whose identity is read. Large programs map some hundred, nearly all before they are sampled: their headers are in
+/// memory, so that reading them does not delay sampling.
+const MAX_IDENTITIES: usize = 1 << 10;
 
 /// A file that is being written. It is deleted unless it is finished.
 #[derive(Debug)]
@@ -25,6 +28,8 @@ pub(in crate::session) struct CpuFile {
     output: OutputFile,
     file: File,
     trace: CpuTrace,
+    /// Number of files whose identity may still be read.
+    identities_left: usize,
     next_write: Instant,
     /// The first error. Nothing is written after it.
     error: Option<io::Error>,
@@ -46,8 +51,11 @@ impl CpuFile {
             ..TraceHeader::default()
         };
         let mut trace = CpuTrace::new(&header, pid, name);
-        add_mappings(&mut trace, code);
-        Ok(Self { output, file, trace, next_write: Instant::now() + WRITE_INTERVAL, error: None })
+        trace.mapping(Symbols::GC_CODE, 0, Symbols::GC_IMAGE.as_bytes(), || None);
+        let mut this =
+            Self { output, file, trace, identities_left: MAX_IDENTITIES, next_write: Instant::now() + WRITE_INTERVAL, error: None };
+        this.add_mappings(code);
+        Ok(this)
     }
 
     /// Adds a sample of a thread that was running, or that was blocked for `waited_ns` nanoseconds before it.
@@ -67,7 +75,7 @@ impl CpuFile {
         }
         self.next_write = Instant::now() + WRITE_INTERVAL;
         if self.error.is_none() {
-            add_mappings(&mut self.trace, code);
+            self.add_mappings(code);
             self.error = self.file.write_all(&self.trace.write_until(until_ns - LONGEST_WAIT_NS, callers)).err();
         }
     }
@@ -77,18 +85,19 @@ impl CpuFile {
     /// # Errors
     /// An error message.
     pub(super) fn finish(
-        self,
+        mut self,
         addresses: &[u64],
         symbols: &Symbols,
         code: &NativeCode,
         (threads, losses): (&[CpuThread], &SampleLosses),
         callers: &OsrCallers,
     ) -> Result<PathBuf, String> {
+        let bytes = self.trace.write_until(i64::MAX, callers);
+        self.add_mappings(code);
         let Self { output, mut file, mut trace, error, .. } = self;
         let write = || {
             error.map_or(Ok(()), Err)?;
-            file.write_all(&trace.write_until(i64::MAX, callers))?;
-            add_mappings(&mut trace, code);
+            file.write_all(&bytes)?;
             add_names(&mut trace, addresses, symbols);
             threads.iter().for_each(|thread| add_times(&mut trace, thread));
             trace.losses(losses);
@@ -98,11 +107,17 @@ impl CpuFile {
         write().map_err(|error| format!("{}: {error}", output.partial().display()))?;
         output.persist().map_err(|error| error.to_string())
     }
-}
 
-fn add_mappings(trace: &mut CpuTrace, code: &NativeCode) {
-    for mapping in code.mappings() {
-        trace.mapping(mapping.range.clone(), mapping.file_offset, &mapping.path, || code.identity(mapping));
+    fn add_mappings(&mut self, code: &NativeCode) {
+        for mapping in code.mappings() {
+            let identities_left = &mut self.identities_left;
+            let identity = || {
+                code.kind_at(mapping.range.start).filter(|kind| *kind == CodeKind::Image)?;
+                *identities_left = identities_left.checked_sub(1)?;
+                code.identity(mapping)
+            };
+            self.trace.mapping(mapping.range.clone(), mapping.file_offset, &mapping.path, identity);
+        }
     }
 }
 

@@ -1,0 +1,46 @@
+//! CPU time of garbage collections, on a thread that also does other work (workstation GC).
+
+use serde_json::Value;
+
+use crate::cpu::{number, profile};
+use crate::support::runtimes;
+use crate::support::{Invocation, folder};
+
+/// Self and total samples of the frame for collections, and what kind it is; none if there is no such frame.
+fn collections(methods: &Value, own: &str, total: &str) -> Option<(f64, f64, String)> {
+    let of = methods.as_array().unwrap().iter().find(|method| method["name"] == "garbage collection")?;
+    Some((number(&of[own]), number(&of[total]), of["module"].as_str().unwrap().to_owned()))
+}
+
+#[test]
+fn collections_are_told_apart_from_other_code() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").env("DOTNET_gcServer", "0").start();
+        // Makes the collections take some time.
+        program.carry_out("hold 300000");
+        program.command("induce 1000000 2");
+        let (folder, pid) = (folder(), program.pid());
+        let file = folder.path().join("cpu.nettrace");
+        let path = file.to_str().unwrap();
+        let Some((shown, output)) = profile(&program, &["--duration", "4s", "-o", path]) else { return };
+        let main = shown["threads"].as_array().unwrap().iter().find(|thread| thread["id"] == pid).unwrap();
+        let (own, total, module) = collections(&shown["methods"], "self_samples", "total_samples").unwrap();
+        let samples = number(&main["samples"]);
+        eprintln!("{runtime}: {total} of {samples} samples of the thread, {own} of them without a function");
+        // The rest is a sleep, and the call.
+        assert!(samples > 100.0 && total > 0.8 * samples && total <= samples, "{runtime}: {total} of {samples}: {}", output.stdout);
+        // Only this version has symbols, and thus the collector's own functions.
+        let has_symbols = runtime.major() == 3;
+        assert!(module == "libcoreclr.so" && (own < 0.1 * total) == has_symbols, "{runtime}: {own} {module}");
+        assert!(number(&shown["gc_ms"]) > 0.8 * samples * number(&shown["period_ns"]) / 1e6, "{runtime}: {}", shown["gc_ms"]);
+        let stored = Invocation::new(["report", path, "--json", "-n", "10000"]).run().json();
+        assert_eq!(collections(&stored["methods"], "self", "total"), Some((own, total, module)), "{runtime}");
+        drop(program);
+
+        let mut program = runtime.program("known").start();
+        program.command("spend 600000");
+        let Some((working, _)) = profile(&program, &["--duration", "2s"]) else { return };
+        let total = collections(&working["methods"], "self_samples", "total_samples").map_or(0.0, |(_, total, _)| total);
+        assert!(total < 0.02 * number(&working["samples"]), "{runtime}: {total} of {}", working["samples"]);
+    });
+}
