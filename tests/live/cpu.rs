@@ -361,15 +361,19 @@ fn samples_are_shown_after_interrupt_or_target_exit() {
             let targets = files.filter_map(|file| std::fs::read_link(file.unwrap().path()).ok());
             targets.into_iter().any(|target| target.to_string_lossy().contains("perf_event")).then_some(())
         };
-        let running = start();
-        poll(TIMEOUT, || samples(running.pid())).unwrap();
-        program.spend(300);
-        let output = running.interrupt();
+        program.command("spend 600000");
+        // The first events only test whether the kernel permits them.
+        let sampled = || {
+            let running = start();
+            poll(TIMEOUT, || samples(running.pid())).unwrap();
+            let before = program.cpu_time();
+            poll(TIMEOUT, || (program.cpu_time() - before > Duration::from_millis(1500)).then_some(())).unwrap();
+            running
+        };
+        let output = sampled().interrupt();
         let shown: Value = serde_json::from_str(&output.stdout).unwrap();
         assert!(total(&shown, "Known.Main()") > 10.0 && shown["complete"] == true, "{runtime}: {}", output.stdout);
-        let running = start();
-        poll(TIMEOUT, || samples(running.pid())).unwrap();
-        program.spend(300);
+        let running = sampled();
         program.signal(Signal::KILL);
         program.wait();
         let output = running.wait();
