@@ -16,7 +16,6 @@ use crate::wire::Utf16;
 use super::event_context::EventContext;
 use super::names::{NameId, Names};
 
-pub(super) use native::GC_NAME;
 pub use native::{NativeFunction, Origin};
 
 /// Maximum number of method bodies.
@@ -49,6 +48,8 @@ pub struct Symbols {
     signature: String,
     text: String,
     by_identity: HashMap<Method, MethodId>,
+    /// Stands for the part of the runtime that dispatches exceptions.
+    exception_dispatch: Option<MethodId>,
     /// Paths by module ID.
     modules: HashMap<u64, NameId>,
     /// Sorted addresses: bodies that contain none of them are skipped.

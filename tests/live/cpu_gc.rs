@@ -1,4 +1,4 @@
-//! CPU time of garbage collections, on a thread that also does other work (workstation GC).
+//! CPU time in parts of the runtime that have no symbols: garbage collections on a thread that also does other work (workstation GC), and exceptions.
 
 use serde_json::Value;
 
@@ -42,5 +42,21 @@ fn collections_are_told_apart_from_other_code() {
         let Some((working, _)) = profile(&program, &["--duration", "2s"]) else { return };
         let total = collections(&working["methods"], "self_samples", "total_samples").map_or(0.0, |(_, total, _)| total);
         assert!(total < 0.02 * number(&working["samples"]), "{runtime}: {total} of {}", working["samples"]);
+    });
+}
+
+#[test]
+fn exceptions_are_told_apart_from_other_code() {
+    // Older runtimes find handlers in native code only.
+    runtimes::each_in_turn(runtimes::since(9, runtimes::with("known")), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.command("throw 100000000");
+        let Some((shown, output)) = profile(&program, &["--duration", "3s"]) else { return };
+        let found = shown["methods"].as_array().unwrap().iter().find(|method| method["name"] == "exception dispatch");
+        let found = found.unwrap_or_else(|| panic!("{runtime}: {}", output.stdout));
+        let (own, caller) =
+            (number(&found["self_ms"]), crate::cpu::total(&shown, "System.Runtime.EH.DispatchEx(StackFrameIterator&, ExInfo&)"));
+        eprintln!("{runtime}: {own} ms, called by a method with {caller} ms");
+        assert!(own > 0.5 * caller && caller > 300.0 && found["kind"] == "exception", "{runtime}: {own} of {caller}: {}", output.stdout);
     });
 }

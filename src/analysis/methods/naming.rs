@@ -2,7 +2,7 @@
 
 use super::super::Symbols;
 use super::osr::OsrCallers;
-use super::tree::{DecodedFrame, Frame, StackTree};
+use super::tree::{Frame, StackTree};
 
 impl StackTree {
     /// Replaces addresses by methods where that is final, completes the callers of methods in on-stack replacement, and merges nodes that become
@@ -68,13 +68,9 @@ impl StackTree {
         for (index, node) in self.nodes().iter().enumerate().skip(1) {
             let frame = if is_needed[index] { node.frame } else { node.frame.resolved(symbols) };
             let parent = moved[node.parent as usize];
-            // As in profiles: nameless functions of the same file that call each other are indistinguishable.
-            let outer = named.nodes()[parent as usize].frame;
-            let is_same = match (frame.decode(), outer.decode()) {
-                (DecodedFrame::Method(method), DecodedFrame::Method(caller)) => symbols.is_part_of(method, caller),
-                _ => false,
-            };
-            moved[index] = if is_same { parent } else { named.child(parent, frame) };
+            // As in profiles.
+            let called = frame.called_by(named.nodes()[parent as usize].frame, symbols);
+            moved[index] = called.map_or(parent, |frame| named.child(parent, frame));
         }
         moved
     }
@@ -132,6 +128,47 @@ mod tests {
         let moved = tree.name(&symbols, &OsrCallers::default());
         let depths = leaves.map(|leaf| tree.path(moved[leaf as usize]).count());
         assert_eq!((moved[leaves[0] as usize], depths), (moved[leaves[1] as usize], [3, 3, 2]));
+    }
+
+    #[test]
+    fn parts_of_the_runtime_are_told_apart_by_their_callers() {
+        let mut symbols = Symbols::default();
+        let function = |start, name, image, origin| NativeFunction { address: start, start, size: 50, name, image, origin };
+        let (managed, native) = (Origin::Managed, Origin::Native);
+        for (start, name, image, origin) in [
+            (0x2000, "Main", "App", managed),
+            (0x2100, "System.Runtime.EH.DispatchEx(ExInfo&)", "System.Private.CoreLib", managed),
+            (0x2200, "[libcoreclr.so]", "libcoreclr.so", native),
+            (0x2300, "memset", "libc.so.6", native),
+            (0x2400, "[libc.so.6]", "libc.so.6", native),
+        ] {
+            symbols.add_native(&function(start, name, image, origin));
+        }
+        symbols.add_gc_frame();
+        let (main, dispatch, runtime, memset, other) = (0x2010, 0x2110, 0x2210, 0x2310, 0x2410);
+        let stacks: [(&[u64], _); 7] = [
+            (&[runtime, runtime + 8, Symbols::GC_FRAME, main], ("garbage collection", Origin::Gc, 2)),
+            (&[memset, runtime, Symbols::GC_FRAME, main], ("memset", native, 3)),
+            (&[runtime, memset, runtime, Symbols::GC_FRAME, main], ("[libcoreclr.so]", native, 4)),
+            (&[runtime, runtime, dispatch, runtime, main], ("exception dispatch", Origin::Exception, 4)),
+            (&[other, dispatch, main], ("[libc.so.6]", native, 3)),
+            (&[runtime, runtime, main], ("[libcoreclr.so]", native, 2)),
+            // A method that is called by itself is not a part of itself.
+            (&[main, main], ("Main", managed, 2)),
+        ];
+        for is_named in [false, true] {
+            for (user, expected) in &stacks {
+                let mut samples = CpuSamples::new(1000);
+                samples.add(&CpuStack { thread: ThreadId::of(7), at: 5, kernel: &[], user, missing: None });
+                if is_named {
+                    samples.name(&symbols, &OsrCallers::default());
+                }
+                let profile = samples.profile(&symbols);
+                let tree = profile.count(SampleFilter::ALL).call_tree(|samples| samples.all(), 10);
+                let leaf = tree.last().unwrap();
+                assert_eq!((leaf.name, leaf.origin, leaf.depth + 1), *expected, "{user:x?}, {is_named}");
+            }
+        }
     }
 
     #[test]

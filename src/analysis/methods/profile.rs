@@ -5,7 +5,6 @@ use foldhash::HashMap;
 use crate::clr::payload::Tier;
 use crate::nettrace::ThreadId;
 
-use super::super::symbols::GC_NAME;
 use super::super::{Origin, Symbols};
 use super::samples::Samples;
 use super::tree::{DecodedFrame, Frame, StackTree};
@@ -114,6 +113,8 @@ impl Profile {
         let mut frames = FrameIndex::default();
         let mut children = HashMap::<(u32, u32), u32>::default();
         let mut places = vec![StackTree::ROOT; tree.len()];
+        // By node of the profile.
+        let mut callers = vec![tree.nodes()[0].frame];
         let root = profile.frame(&mut frames, tree.nodes()[0].frame, symbols);
         profile.nodes.push(Node { parent: 0, frame: root, first_child: NONE, next: NONE });
         for (index, node) in tree.nodes().iter().enumerate().skip(1) {
@@ -126,14 +127,15 @@ impl Profile {
                 places[index] = parent;
                 continue;
             }
-            let is_nameless = matches!(frame.decode(), DecodedFrame::Method(method) if symbols.is_nameless(method));
-            let frame = profile.frame(&mut frames, frame, symbols);
-            // Nameless functions of the same file that call each other are indistinguishable.
-            if is_nameless && parent != StackTree::ROOT && profile.is_part_of(frame, profile.nodes[parent as usize].frame) {
+            let Some(frame) = frame.called_by(callers[parent as usize], symbols) else {
                 places[index] = parent;
                 continue;
+            };
+            let described = profile.frame(&mut frames, frame, symbols);
+            places[index] = profile.child(&mut children, parent, described);
+            if callers.len() < profile.nodes.len() {
+                callers.push(frame);
             }
-            places[index] = profile.child(&mut children, parent, frame);
         }
         profile.link();
         let mut cells = HashMap::<(u32, u32), u32>::default();
@@ -148,12 +150,6 @@ impl Profile {
         profile.threads = samples.threads().collect();
         profile.newest = samples.newest().map(|(at, node)| (at, places[node as usize])).collect();
         profile
-    }
-
-    /// Like [`Symbols::is_part_of`], by title.
-    fn is_part_of(&self, nameless: u32, caller: u32) -> bool {
-        let [inner, outer] = [nameless, caller].map(|frame| &self.frames[frame as usize]);
-        nameless == caller || outer.name == GC_NAME && outer.module == inner.module
     }
 
     /// Returns the index of a frame, adding it if needed. Methods with the same title share one frame.

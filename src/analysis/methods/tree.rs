@@ -57,7 +57,11 @@ impl Frame {
     const METHOD: u64 = 1 << 63;
 
     fn of(address: u64, symbols: &Symbols) -> Self {
-        symbols.find(address).map_or(Self(address & !Self::METHOD), |method| Self(Self::METHOD | u64::from(method.0)))
+        symbols.find(address).map_or(Self(address & !Self::METHOD), Self::of_method)
+    }
+
+    fn of_method(method: MethodId) -> Self {
+        Self(Self::METHOD | u64::from(method.0))
     }
 
     pub(super) fn decode(self) -> DecodedFrame {
@@ -78,6 +82,16 @@ impl Frame {
     /// Returns the address, if it is one.
     pub(super) fn address(self) -> Option<u64> {
         if let DecodedFrame::Address(address) = self.decode() { Some(address) } else { None }
+    }
+
+    /// Returns what this frame does for its caller, see [`Symbols::in_context`]; `None` if it cannot be told apart from it.
+    pub(super) fn called_by(self, caller: Self, symbols: &Symbols) -> Option<Self> {
+        match (self.decode(), caller.decode()) {
+            (DecodedFrame::Method(method), DecodedFrame::Method(caller)) if symbols.is_nameless(method) => {
+                Some(symbols.in_context(method, caller)).filter(|part| *part != caller).map(Self::of_method)
+            }
+            _ => Some(self),
+        }
     }
 
     /// Returns the frame as a method, if it is known by now.

@@ -53,8 +53,11 @@ impl Origin {
     }
 }
 
-/// Name of the frame that stands for a garbage collection.
-pub(in crate::analysis) const GC_NAME: &str = "garbage collection";
+/// Names of the frames that stand for parts of the runtime whose functions have no names.
+const GC_NAME: &str = "garbage collection";
+const EXCEPTION_NAME: &str = "exception dispatch";
+/// Start of the full names of the methods that find the handler of an exception, with the help of the runtime (.NET 9 and later).
+const EXCEPTION_METHODS: &str = "System.Runtime.EH.";
 
 /// Prefixes of file names, prefixes of function names, and the origin; an empty list matches everything.
 type NativeRow = (&'static [&'static str], &'static [&'static str], Origin);
@@ -108,22 +111,25 @@ impl Symbols {
     pub const GC_FRAME: u64 = Self::GC_CODE.end - 1;
     /// Its addresses.
     pub const GC_CODE: Range<u64> = 0x1000..0x1002;
-    /// The file it belongs to: the runtime's own library.
-    pub const GC_IMAGE: &str = "libcoreclr.so";
+    /// The runtime's own library, to which it belongs.
+    pub const RUNTIME_IMAGE: &str = "libcoreclr.so";
 
     /// Adds the function of [`GC_FRAME`](Self::GC_FRAME).
     pub fn add_gc_frame(&mut self) {
         let Range { start, end } = Self::GC_CODE;
         let size = (end - start) as u32;
-        self.add_native(&NativeFunction { address: start, start, size, name: GC_NAME, image: Self::GC_IMAGE, origin: Origin::Gc });
+        self.add_native(&NativeFunction { address: start, start, size, name: GC_NAME, image: Self::RUNTIME_IMAGE, origin: Origin::Gc });
     }
 
-    /// Returns whether code without function names cannot be told apart from its caller: it is of the same file, or the part of it that collects
-    /// garbage.
-    pub(in crate::analysis) fn is_part_of(&self, nameless: MethodId, caller: MethodId) -> bool {
+    /// Returns what code without function names does, judging by its caller: the same as a caller in the same file that has no name either or
+    /// stands for a part of the runtime; or it dispatches exceptions. Otherwise, the code itself.
+    pub(in crate::analysis) fn in_context(&self, nameless: MethodId, caller: MethodId) -> MethodId {
         let module = |method: MethodId| self.methods[method.0 as usize].method.module;
-        let is_gc = || self.names(caller).1 == GC_NAME && module(caller) == module(nameless);
-        self.is_nameless(nameless) && (caller == nameless || is_gc())
+        if [GC_NAME, EXCEPTION_NAME].contains(&self.names(caller).1) && module(caller) == module(nameless) {
+            return caller;
+        }
+        let dispatch = self.exception_dispatch.filter(|dispatch| module(*dispatch) == module(nameless));
+        dispatch.filter(|_| self.full_name(caller).starts_with(EXCEPTION_METHODS)).unwrap_or(nameless)
     }
 
     /// Adds a function. If it overlaps known code, only the address itself is added.
@@ -137,6 +143,11 @@ impl Symbols {
         }
         let method = Method { module, token: origin as u32, namespace: NameId::default(), name };
         let Some(method) = self.method(method, origin, |_| NameId::default()) else { return };
+        if function.image == Self::RUNTIME_IMAGE && self.exception_dispatch.is_none() {
+            let name = self.names.add_str(EXCEPTION_NAME);
+            let dispatch = Method { module, token: Origin::Exception as u32, namespace: NameId::default(), name };
+            self.exception_dispatch = self.method(dispatch, Origin::Exception, |_| NameId::default());
+        }
         let last = start.saturating_add(u64::from(size.max(1)) - 1);
         if start > address || last < address || self.covers(start, last) {
             self.clear(address, 1);

@@ -51,7 +51,7 @@ impl CpuFile {
             ..TraceHeader::default()
         };
         let mut trace = CpuTrace::new(&header, pid, name);
-        trace.mapping(Symbols::GC_CODE, 0, Symbols::GC_IMAGE.as_bytes(), || None);
+        trace.mapping(Symbols::GC_CODE, 0, Symbols::RUNTIME_IMAGE.as_bytes(), || None);
         let mut this =
             Self { output, file, trace, identities_left: MAX_IDENTITIES, next_write: Instant::now() + WRITE_INTERVAL, error: None };
         this.add_mappings(code);
