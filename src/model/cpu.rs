@@ -60,13 +60,17 @@ pub struct CpuThread {
 impl CpuTime {
     /// Returns the samples of `counts` in the garbage collector, as far as its code is known, and all samples of its own threads.
     pub fn in_gc(&self, counts: &Counts<'_>) -> SampleCount {
-        let collects = |thread: &&CpuThread| GC_THREADS.iter().any(|name| thread.name.starts_with(name));
-        let threads: Vec<_> = self.threads.iter().filter(collects).map(|thread| thread.thread).collect();
+        let threads: Vec<_> = self.threads.iter().filter(|thread| thread.only_collects()).map(|thread| thread.thread).collect();
         counts.within(Origin::Gc, |thread| threads.contains(&thread.thread))
     }
 }
 
 impl CpuThread {
+    /// Whether it only collects garbage, by its name.
+    pub fn only_collects(&self) -> bool {
+        GC_THREADS.iter().any(|name| self.name.starts_with(name))
+    }
+
     /// Returns where the thread spent its time off CPU, the largest first: shares of its wall time of at least half a percent.
     pub fn off_cpu(&self) -> Vec<(&'static str, f64)> {
         let share = |time: Duration| time.as_secs_f64() / self.wall.as_secs_f64().max(1e-9);

@@ -60,3 +60,23 @@ fn exceptions_are_told_apart_from_other_code() {
         assert!(own > 0.5 * caller && caller > 300.0 && found["kind"] == "exception", "{runtime}: {own} of {caller}: {}", output.stdout);
     });
 }
+
+#[test]
+fn threads_of_the_collector_only_collect() {
+    // Their threads have had names since .NET 6.
+    runtimes::each_in_turn(runtimes::since(6, runtimes::with("known")), |runtime| {
+        let mut program = runtime.program("known").env("DOTNET_gcServer", "1").start();
+        program.carry_out("hold 300000");
+        program.command("induce 1000000 2");
+        let Some((shown, output)) = profile(&program, &["--duration", "4s"]) else { return };
+        let of_gc = shown["threads"].as_array().unwrap().iter().filter(|thread| thread["name"] == ".NET Server GC");
+        let samples: f64 = of_gc.map(|thread| number(&thread["samples"])).sum();
+        let (_, total, _) = collections(&shown["methods"], "self_samples", "total_samples").unwrap();
+        eprintln!("{runtime}: {total} samples of collections, {samples} of the threads");
+        if std::thread::available_parallelism().unwrap().get() < 2 {
+            return runtimes::skip("a server GC needs two processors");
+        }
+        // In the others, the stack ends in the C library.
+        assert!(samples > 200.0 && total > 0.8 * samples, "{runtime}: {total} of {samples}: {}", output.stdout);
+    });
+}

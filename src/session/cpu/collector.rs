@@ -57,6 +57,7 @@ impl Collector {
                 let threads = sampler.threads();
                 next = Instant::now() + threads_interval(threads.len());
                 let mut collected = self.lock();
+                collected.gc.set_gc_threads(threads.iter().filter(|thread| thread.only_collects()).map(|thread| thread.thread));
                 (collected.threads, collected.loss, collected.includes_kernel) = (threads, sampler.loss(), sampler.includes_kernel());
             }
             if is_last {

@@ -1,7 +1,7 @@
 //! Samples in the runtime's own code, told apart by its events: whether the thread was collecting garbage.
 //!
 //! The runtime's functions have names only if its symbols are installed. With workstation GC, the thread that triggers a collection also performs
-//! it. Events arrive later than samples, which are held back for that long.
+//! it; other collections have threads of their own. Events arrive later than samples, which are held back for that long.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -26,6 +26,8 @@ pub(super) struct GcSamples {
     pauses: BTreeMap<u64, VecDeque<(i64, i64)>>,
     /// Start of the pause that a thread is in.
     current: BTreeMap<u64, i64>,
+    /// Threads that do nothing else.
+    gc_threads: Vec<u64>,
     /// Whether the runtime's events are received at all.
     has_events: bool,
 }
@@ -73,6 +75,12 @@ impl GcSamples {
         self.current = current.take(MAX_THREADS).map(|(thread, since)| (thread, time(since))).collect();
     }
 
+    /// Sets the threads that only collect garbage.
+    pub(super) fn set_gc_threads(&mut self, threads: impl Iterator<Item = u64>) {
+        self.gc_threads.clear();
+        self.gc_threads.extend(threads);
+    }
+
     /// Holds a sample back. Returns whether it did.
     pub(super) fn hold(&mut self, sample: &RuntimeSample<'_>) -> bool {
         let RuntimeSample { thread, at, kernel, user, in_runtime, missing } = *sample;
@@ -105,6 +113,7 @@ impl GcSamples {
     fn is_collecting(&self, thread: u64, at: i64) -> bool {
         let is_current = self.current.get(&thread).is_some_and(|since| *since <= at);
         is_current
+            || self.gc_threads.contains(&thread)
             || self.pauses.get(&thread).is_some_and(|pauses| {
                 let next = pauses.partition_point(|(begin, _)| *begin <= at);
                 next.checked_sub(1).and_then(|last| pauses.get(last)).is_some_and(|(_, end)| at <= *end)
@@ -146,6 +155,9 @@ mod tests {
         samples.add_pauses(&[GcPause { thread: 7, begin: 45, end: 60 }], [(9, 41)].into_iter());
         assert_eq!(released(&mut samples, i64::MAX), [(7, 25, true), (7, 31, true), (7, 40, false), (9, 41, true), (7, 50, true)]);
         assert!(samples.frames.is_empty() && samples.pauses.is_empty());
+        samples.set_gc_threads([10, 12].into_iter());
+        [11, 12].iter().for_each(|thread| assert!(hold(&mut samples, *thread, 70)));
+        assert_eq!(released(&mut samples, i64::MAX), [(11, 70, false), (12, 70, true)], "of background and server GCs");
     }
 
     #[test]
