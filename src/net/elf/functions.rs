@@ -138,7 +138,7 @@ impl Function {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::elf::{HEADER, MAGIC};
+    use crate::net::elf::{HEADER, MAGIC, identity};
     use proptest::collection::vec;
     use proptest::prelude::*;
     use proptest::sample::Index;
@@ -182,6 +182,8 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
         // Offsets beyond the end of the file are errors.
+        let id_bytes = identity(&file).ok().flatten().map_or(0, |identity| identity.build_id.len());
+        assert!(id_bytes <= 64);
         Functions::read(&file).unwrap_or_default()
     }
 
