@@ -92,7 +92,7 @@ pub use rates::{Gap, RateSnapshot};
 pub use recent::{EventName, RecentSnapshot, SingleEvent};
 pub use recorded_cpu::{RecordedCpuTime, ThreadTimes};
 pub use retention::{ObjectGraph, PathStep, RetainedType, Retention, RootPath};
-pub use runtime_waits::{GcPause, RuntimeWait, RuntimeWaits};
+pub use runtime_waits::{RuntimeWait, RuntimeWaits};
 pub use sampled::SampledMethods;
 pub use snapshot::{ContainedEvents, Snapshot};
 pub use symbols::{MethodId, NativeFunction, Origin, Symbols, module_name};

@@ -18,18 +18,8 @@ const MAX_FINISHED: usize = 1 << 16;
 pub struct RuntimeWait {
     /// Reason: a lock or a garbage collection.
     pub reason: WaitReason,
-    /// The waiting thread; `None` for all threads that executed managed code.
-    pub thread: Option<u64>,
-    /// Start.
-    pub begin: u64,
-    /// End.
-    pub end: u64,
-}
-
-/// A pause for a garbage collection. Times as in [`RuntimeWait`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GcPause {
-    /// The thread that suspended all others. With workstation GC, it also collects.
+    /// For a lock, the waiting thread. For a garbage collection, for which all threads wait that execute managed code, the thread that suspended them:
+    /// with workstation GC, it also collects.
     pub thread: u64,
     /// Start.
     pub begin: u64,
@@ -48,7 +38,6 @@ pub struct RuntimeWaits {
     waiting: HashMap<ThreadId, u64>,
     suspensions: Suspensions,
     finished: Vec<RuntimeWait>,
-    pauses: Vec<GcPause>,
 }
 
 impl RuntimeWaits {
@@ -60,11 +49,6 @@ impl RuntimeWaits {
     /// Returns the threads waiting for a lock, with the start of each wait.
     pub fn waiting(&self) -> Vec<(u64, u64)> {
         self.waiting.iter().map(|(thread, since)| (thread.thread, *since)).collect()
-    }
-
-    /// Returns the pauses that ended since the last call; at most 65,536.
-    pub fn take_pauses(&mut self) -> Vec<GcPause> {
-        std::mem::take(&mut self.pauses)
     }
 
     /// Returns the threads that have suspended all others for a collection, with the start of each pause.
@@ -87,25 +71,21 @@ impl RuntimeWaits {
                 let ContentionStop { native: false, duration_ns } = ContentionStop::read(fields)? else { return Some(()) };
                 // The start may precede the session.
                 let began = self.waiting.remove(&thread).or_else(|| duration_ns.map(|waited| at.saturating_sub(waited as u64)));
-                self.ended(WaitReason::Lock, Some(thread.thread), began?, at);
+                self.ended(WaitReason::Lock, thread, began?, at);
             }
             EventKind::SuspendBegin => {
                 self.suspensions.begin(event.timestamp(), event.capture_thread(), SuspendBegin::read(fields)?);
             }
             EventKind::RestartEnd => {
                 let pause = self.suspensions.end(event.timestamp(), event.capture_thread())?;
-                let begin = u64::try_from(pause.begin).ok()?;
-                self.ended(WaitReason::Gc, None, begin, at);
-                if self.pauses.len() < MAX_FINISHED && begin < at {
-                    self.pauses.push(GcPause { thread: event.capture_thread().thread, begin, end: at });
-                }
+                self.ended(WaitReason::Gc, event.capture_thread(), u64::try_from(pause.begin).ok()?, at);
             }
             _ => {}
         }
         Some(())
     }
 
-    fn ended(&mut self, reason: WaitReason, thread: Option<u64>, begin: u64, end: u64) {
+    fn ended(&mut self, reason: WaitReason, ThreadId { thread, .. }: ThreadId, begin: u64, end: u64) {
         if self.finished.len() < MAX_FINISHED && begin < end {
             self.finished.push(RuntimeWait { reason, thread, begin, end });
         }

@@ -55,19 +55,16 @@ impl BlockedIntervals {
         waits.retain(|wait| {
             let is_due = wait.end <= until;
             if is_due {
-                match wait.thread {
-                    // Thread ids are those of events, which may be made up.
-                    Some(thread) => {
-                        if let Some(times) = times.get_mut(&thread) {
-                            known.entry(thread).or_default().lock_ns += take_within(times, wait);
-                        }
-                    }
-                    None => times.iter_mut().for_each(|(thread, times)| {
+                if wait.reason == WaitReason::Gc {
+                    times.iter_mut().for_each(|(thread, times)| {
                         let ns = take_begun_within(times, wait);
                         if ns > 0 {
                             known.entry(*thread).or_default().gc_ns += ns;
                         }
-                    }),
+                    });
+                } else if let Some(times) = times.get_mut(&wait.thread) {
+                    // Thread ids are those of events, which may be made up.
+                    known.entry(wait.thread).or_default().lock_ns += take_within(times, wait);
                 }
             }
             !is_due
@@ -111,7 +108,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn wait(reason: WaitReason, thread: Option<u64>, begin: u64, end: u64) -> RuntimeWait {
+    fn wait(reason: WaitReason, thread: u64, begin: u64, end: u64) -> RuntimeWait {
         RuntimeWait { reason, thread, begin: begin * MS, end: end * MS }
     }
 
@@ -128,8 +125,8 @@ mod tests {
         {
             blocked.add(thread, since * MS, until * MS);
         }
-        let lock = |thread, begin, end| wait(WaitReason::Lock, Some(thread), begin, end);
-        let waits = [lock(7, 99, 121), wait(WaitReason::Gc, None, 103, 108), lock(5, 1, 9), lock(11, 95, 121)];
+        let lock = |thread, begin, end| wait(WaitReason::Lock, thread, begin, end);
+        let waits = [lock(7, 99, 121), wait(WaitReason::Gc, 12, 103, 108), lock(5, 1, 9), lock(11, 95, 121)];
         blocked.add_waits(&waits, &[(9, 950 * MS), (8, 5 * MS)]);
         blocked.match_until(105 * MS);
         assert_eq!(of(&blocked, 7), [0, 0], "more of it may come");
@@ -152,12 +149,12 @@ mod tests {
             blocked.add(7, 10 * at, 10 * at + 5);
         }
         assert_eq!(blocked.times[&7].len(), MAX_INTERVALS);
-        let waits = vec![wait(WaitReason::Lock, Some(7), 1, 2); MAX_WAITS + 1];
+        let waits = vec![wait(WaitReason::Lock, 7, 1, 2); MAX_WAITS + 1];
         blocked.add_waits(&waits, &[]);
         blocked.add_waits(&waits, &[]);
         assert_eq!(blocked.waits.len(), MAX_WAITS);
         blocked.waits.clear();
-        let made_up: Vec<_> = (1000..2000).map(|thread| wait(WaitReason::Lock, Some(thread), 1, 2)).collect();
+        let made_up: Vec<_> = (1000..2000).map(|thread| wait(WaitReason::Lock, thread, 1, 2)).collect();
         blocked.add_waits(&made_up, &[]);
         blocked.match_until(2 * MS);
         assert!(blocked.waits.is_empty() && blocked.known.is_empty(), "threads that were never blocked need no memory");

@@ -70,8 +70,9 @@ impl Collector {
     /// Adds waits shown by runtime events.
     pub(in crate::session) fn add_runtime_waits(&self, waits: &mut RuntimeWaits) {
         let Collected { blocked, gc, taken, .. } = &mut *self.lock();
-        gc.add_pauses(&waits.take_pauses(), waits.pausing());
-        blocked.add_waits(&waits.take(), &waits.waiting());
+        let finished = waits.take();
+        gc.add_pauses(&finished, waits.pausing());
+        blocked.add_waits(&finished, &waits.waiting());
         blocked.match_until(taken.unsigned_abs());
     }
 

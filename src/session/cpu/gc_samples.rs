@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::analysis::{GcPause, MissingFrames};
+use crate::analysis::{MissingFrames, RuntimeWait, WaitReason};
 
 /// How long samples are held back, in nanoseconds: runtimes send events about every 100 ms, and they are passed on every 200 ms.
 pub(super) const HOLD_NS: i64 = 1_000_000_000;
@@ -58,11 +58,11 @@ pub(super) struct RuntimeSample<'a> {
 }
 
 impl GcSamples {
-    /// Adds pauses: completed ones, and the start of the current one of each thread that is collecting.
-    pub(super) fn add_pauses(&mut self, pauses: &[GcPause], current: impl Iterator<Item = (u64, u64)>) {
+    /// Adds pauses: completed ones, among other waits, and the start of the current one of each thread that is collecting.
+    pub(super) fn add_pauses(&mut self, waits: &[RuntimeWait], current: impl Iterator<Item = (u64, u64)>) {
         self.has_events = true;
         let time = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
-        for pause in pauses {
+        for pause in waits.iter().filter(|wait| wait.reason == WaitReason::Gc) {
             if self.pauses.len() >= MAX_THREADS && !self.pauses.contains_key(&pause.thread) {
                 self.pauses.clear();
             }
@@ -135,6 +135,10 @@ mod tests {
         released
     }
 
+    fn pause(thread: u64, begin: u64, end: u64) -> RuntimeWait {
+        RuntimeWait { reason: WaitReason::Gc, thread, begin, end }
+    }
+
     fn hold(samples: &mut GcSamples, thread: u64, at: i64) -> bool {
         samples.hold(&RuntimeSample { thread, at, kernel: &[1], user: &[at as u64, 2], in_runtime: 1, missing: None })
     }
@@ -147,12 +151,14 @@ mod tests {
         for (thread, at) in [(7, 10), (7, 20), (8, 21), (7, 25), (7, 31), (7, 40), (9, 41), (7, 50)] {
             assert!(hold(&mut samples, thread, at));
         }
-        let pauses = [(20, 25), (30, 35)].map(|(begin, end)| GcPause { thread: 7, begin, end });
-        samples.add_pauses(&pauses, [(7, 45), (9, 44)].into_iter());
+        let pauses = [(20, 25), (30, 35)].map(|(begin, end)| pause(7, begin, end));
+        // Waiting for a lock is no collection.
+        let lock = RuntimeWait { reason: WaitReason::Lock, ..pause(7, 5, 15) };
+        samples.add_pauses(&[&[lock], &pauses[..]].concat(), [(7, 45), (9, 44)].into_iter());
         assert_eq!(released(&mut samples, 24), [(7, 10, false), (7, 20, true), (8, 21, false)]);
         assert_eq!(released(&mut samples, 24), []);
         // The collection of thread 7 ended, and that of thread 9 began.
-        samples.add_pauses(&[GcPause { thread: 7, begin: 45, end: 60 }], [(9, 41)].into_iter());
+        samples.add_pauses(&[pause(7, 45, 60)], [(9, 41)].into_iter());
         assert_eq!(released(&mut samples, i64::MAX), [(7, 25, true), (7, 31, true), (7, 40, false), (9, 41, true), (7, 50, true)]);
         assert!(samples.frames.is_empty() && samples.pauses.is_empty());
         samples.set_gc_threads([10, 12].into_iter());
@@ -164,7 +170,7 @@ mod tests {
     fn memory_is_limited() {
         let mut samples = GcSamples::default();
         for thread in 0..1000 {
-            let pauses: Vec<_> = (0..10_000).map(|at| GcPause { thread, begin: at, end: at }).collect();
+            let pauses: Vec<_> = (0..10_000).map(|at| pause(thread, at, at)).collect();
             samples.add_pauses(&pauses[..if thread > 2 { 1 } else { pauses.len() }], (0..1000).map(|thread| (thread, 1)));
         }
         assert!(samples.pauses.len() <= MAX_THREADS && samples.current.len() <= MAX_THREADS);

@@ -1,6 +1,6 @@
 //! Methods of a process, from which sampled addresses get names.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::analysis::{Live, Symbols};
 
@@ -30,7 +30,7 @@ impl<T: Methods> Methods for Option<T> {
     }
 }
 
-impl<T: Methods + ?Sized> Methods for std::sync::Arc<T> {
+impl<T: Methods + ?Sized> Methods for Arc<T> {
     fn with(&self, action: &mut dyn FnMut(&Symbols)) {
         (**self).with(action);
     }
