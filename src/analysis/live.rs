@@ -113,6 +113,7 @@ impl Live {
             now,
             recorded_ns: u64::try_from(now.saturating_sub(self.window.as_ref().map_or(0, |window| *window.start().max(&0)))).unwrap_or(0),
             totals: self.throughput.snapshot(),
+            problems: self.throughput.problems(),
             contained: self.contained,
             thread_names: self.throughput.thread_names(),
             unreadable: self.unreadable,

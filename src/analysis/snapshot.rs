@@ -2,7 +2,7 @@
 
 use super::{
     ActivitySnapshot, AssemblySnapshot, ContentionSnapshot, CountersSnapshot, ExceptionSnapshot, GcSnapshot, JitSnapshot, LogSnapshot,
-    RateSnapshot, ThreadPoolSnapshot, Totals,
+    ProblemCount, RateSnapshot, ThreadPoolSnapshot, Totals,
 };
 use crate::clr::EventKind;
 use crate::nettrace::ThreadId;
@@ -42,6 +42,8 @@ pub struct Snapshot {
     pub recorded_ns: u64,
     /// Totals of the stream.
     pub totals: Totals,
+    /// Problems with parts of the stream, in order of first occurrence.
+    pub problems: Vec<ProblemCount>,
     /// Kinds of events that the stream contains, even if not in the selected part: of these, none in it means 0.
     pub contained: ContainedEvents,
     /// Names of threads, if the stream has them, in ascending order of the threads; not sanitized.

@@ -5,17 +5,21 @@ mod events;
 pub(crate) mod scenes;
 mod terminals;
 
+use std::sync::Arc;
+
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Style};
 
 use super::{Theme, view};
+use crate::analysis::{Live, ProblemCount, Profile, RecentSnapshot};
 use crate::app::action::{Action, Key, KeyMap};
 use crate::app::test_app::{TestApp, add_counter, healthy, process, recording};
 use crate::app::{Msg, State};
 use crate::ipc::RuntimeVersion;
-use crate::model::{MethodNameResolution, Outcome, Phase, Process, Recording, StoppedBy};
+use crate::model::{MethodNameResolution, Outcome, Phase, Process, Recording, RecordingAnalysis, StoppedBy};
+use crate::nettrace::ProblemKind;
 use scenes::SCENES;
 
 fn scene(name: &str, width: u16, height: u16) -> TestApp {
@@ -224,6 +228,19 @@ fn recording_notes_are_shown() {
     let shown = text(&picture(&app, &Theme::dark(), 120, 40));
     assert!(shown.contains("Note: events include stacks."), "{shown}");
     assert!(shown.contains("Note: did you mean System.Net.Http? "), "{shown}");
+}
+
+/// The other tabs refer to this one.
+#[test]
+fn problems_of_a_stream_are_described() {
+    let mut snapshot = Live::default().snapshot(0);
+    snapshot.problems = vec![ProblemCount { kind: ProblemKind::UnknownBlock, count: 1, first: 42 }];
+    let analysis =
+        RecordingAnalysis { snapshot, events: Vec::new(), recent: RecentSnapshot::default(), profile: Profile::default(), cpu: None };
+    let mut app = scene("recording", 120, 40);
+    app.report(Recording { analysis: Some(Arc::new(analysis)), ..recording(1, 432, Phase::Recording) });
+    let shown = text(&picture(&app, &Theme::dark(), 120, 40));
+    assert!(shown.contains("In the stream: an unknown block, which was skipped, at byte 42."), "{shown}");
 }
 
 #[test]

@@ -153,6 +153,12 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &TrackedRecording, are
         let end = if note.ends_with('?') { "" } else { "." };
         y += canvas.wrapped(room, &format!("Note: {note}{end}"), theme.warn);
     }
+    // The result of a file contains them.
+    let is_told = matches!(&recording.phase, Phase::Done(Outcome { trouble: Some(_), .. }));
+    for problem in recording.analysis.iter().filter(|_| !is_told).flat_map(|analysis| &analysis.snapshot.problems) {
+        let room = Rect { y, height: area.bottom().saturating_sub(y).min(2), ..area };
+        y += canvas.wrapped(room, &format!("In the stream: {problem}."), theme.warn);
+    }
     let file = match &recording.phase {
         Phase::Done(Outcome { file, .. }) => file.as_ref(),
         _ => Some(&recording.file).filter(|file| !file.as_os_str().is_empty()),
